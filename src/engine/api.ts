@@ -1,0 +1,124 @@
+/**
+ * What the engine offers to its callers: the HTTP app, the command line and the library. One
+ * `Engine` serves one ledger in one process, with or without a worker.
+ */
+import type { Job } from "../job/job.js";
+import type { CancelOutcome, Counts, JobPage, JobResult, ListQuery } from "../ledger/ledger.js";
+import type { TaskRegistry } from "../task/registry.js";
+import type { InputIssue } from "../task/schema.js";
+
+export interface EngineSettings {
+  /** Longest wait of a job for a worker, ms; 0 = unlimited. */
+  readonly asyncTimeoutMs: number;
+  /** Bound on queued + running; <= 0 admits nothing. */
+  readonly asyncMaxQueue: number;
+  readonly asyncJobTtlMs: number;
+  readonly asyncMaxCompleted: number;
+  /** Slots of the pool, shared by synchronous requests and jobs. */
+  readonly maxWorkers: number;
+  readonly pollIntervalMs: number;
+  readonly jobTimeoutMs: number;
+  readonly workerTimeoutMs: number;
+  /** Limit of a synchronous request, its wait included, and of a run; 0 = none. */
+  readonly modelRunTimeoutMs: number;
+  /** Longest waiting line of synchronous requests; 0 = unlimited. */
+  readonly maxQueueDepth: number;
+  /** How long a handler may go on after it was told to stop, before it is killed or abandoned. */
+  readonly cancelGraceMs: number;
+  /** How long `stop()` waits for running jobs. */
+  readonly shutdownTimeoutMs: number;
+}
+
+/** Where things happen that someone may count; the engine reports, prom-client (http/metrics.ts) counts. Calls must not throw. */
+export interface EngineObserver {
+  jobAccepted(task: string): void;
+  jobRefused(task: string): void;
+  /** A job started to run after it had waited `waitMs` in the queue. */
+  jobStarted(task: string, waitMs: number): void;
+  /** A job's attempt ended; `outcome` is a terminal status, or `retried`/`released` when it went back to the queue. */
+  jobEnded(task: string, outcome: string, runMs: number): void;
+  requestRefused(task: string): void;
+  requestEnded(task: string, outcome: SyncOutcome["kind"], waitMs: number, runMs: number): void;
+}
+
+export interface SubmitRequest {
+  readonly task: string;
+  readonly input: unknown;
+  readonly requestId?: string;
+  readonly priority?: number;
+  readonly delayMs?: number;
+  readonly maxAttempts?: number;
+  readonly timeoutMs?: number;
+}
+
+export type Refusal =
+  | { readonly kind: "unknown_task"; readonly task: string; readonly known: readonly string[] }
+  /** `empty`: a required input is missing or empty, and nothing else is wrong. */
+  | { readonly kind: "invalid"; readonly empty: boolean; readonly issues: readonly InputIssue[] }
+  /** `retryAfterS`: whole seconds, 1 to 60, estimated from how fast slots come free. */
+  | { readonly kind: "full"; readonly limit: number; readonly retryAfterS: number }
+  /** Starting, draining, or cut off from the ledger. */
+  | { readonly kind: "not_ready"; readonly reason: string };
+
+export type SubmitResult = { readonly kind: "accepted"; readonly job: Job } | Refusal;
+
+export type SyncOutcome =
+  | { readonly kind: "done"; readonly resultJson: string }
+  | { readonly kind: "failed"; readonly errorMessage: string }
+  | { readonly kind: "timeout"; readonly limitMs: number }
+  /** The caller went away (its signal was aborted). */
+  | { readonly kind: "cancelled" }
+  | Refusal;
+
+export interface SyncRequest {
+  readonly task: string;
+  readonly input: unknown;
+  readonly requestId?: string;
+  /** Aborted when the caller goes away: the run is told to stop and its slot comes back. */
+  readonly signal?: AbortSignal;
+}
+
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  /** `change`: the state differs from the one at entry (at once when terminal). `end`: it is terminal. */
+  readonly until: "change" | "end";
+  readonly signal?: AbortSignal;
+}
+
+export interface HealthReport {
+  /** `idle` when this process runs no worker. */
+  readonly state: "starting" | "running" | "draining" | "stopped" | "idle";
+  readonly workerId: string | null;
+  readonly maxWorkers: number;
+  readonly pollIntervalMs: number;
+  readonly busy: number;
+  /** Synchronous requests that wait for a slot. */
+  readonly waiting: number;
+  readonly processed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly lastHeartbeatMs: number | null;
+  /** Why the ledger is out of reach; null while it answers. */
+  readonly ledgerFault: string | null;
+}
+
+export interface Engine {
+  readonly tasks: TaskRegistry;
+  /** Validates, then records. Resolves when the job is on disk. Rejects with a `LedgerError` when it could not be recorded. */
+  submit(request: SubmitRequest): Promise<SubmitResult>;
+  /** Runs a task now, on the shared pool, without a record. Never rejects for what the task does. */
+  run(request: SyncRequest): Promise<SyncOutcome>;
+  get(jobId: string): Promise<Job | null>;
+  /** Null for an id unknown at entry; a job forgotten meanwhile answers with the last look. */
+  wait(jobId: string, options: WaitOptions): Promise<Job | null>;
+  result(jobId: string): Promise<JobResult | null>;
+  cancel(jobId: string): Promise<CancelOutcome>;
+  list(query: ListQuery): Promise<JobPage>;
+  counts(): Promise<Counts>;
+  health(): HealthReport;
+  /** Whether it can take work: started, not draining, and the ledger answers right now. */
+  ready(): Promise<{ readonly ready: boolean; readonly reason: string | null }>;
+  start(): Promise<void>;
+  /** Idempotent. Stops claiming, signals what runs, waits up to the shutdown limit, records the ends. Does not close the ledger. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,48 @@
+/**
+ * Every error that a caller can meet, in one registry: its code, the sentence a client may read,
+ * whether trying again can help, and the HTTP status it becomes. docs/errors.md lists the same and
+ * a test compares them. Errors that are not in here are bugs, and never echo their message to
+ * clients.
+ */
+
+export const ERRORS = {
+  ledger_unavailable: { message: "the ledger can't be reached", retryable: true, http: 503 },
+  ledger_full: { message: "the ledger's disk is full", retryable: true, http: 503 },
+  ledger_closed: { message: "the ledger is closed", retryable: false, http: 503 },
+  ledger_unreadable: { message: "the ledger can't be read as one", retryable: false, http: 503 },
+  ledger_newer: {
+    message: "the ledger was written by a newer version",
+    retryable: false,
+    http: 503,
+  },
+  queue_full: { message: "too many requests", retryable: true, http: 429 },
+  not_ready: { message: "service not ready", retryable: true, http: 503 },
+  invalid_input: { message: "invalid input", retryable: false, http: 422 },
+  unknown_task: { message: "not found", retryable: false, http: 404 },
+  invalid_config: { message: "invalid configuration", retryable: false, http: 500 },
+  invalid_task: { message: "invalid task", retryable: false, http: 500 },
+} as const satisfies Record<string, { message: string; retryable: boolean; http: number }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export class JobtableError extends Error {
+  readonly code: ErrorCode;
+  /** @param detail what exactly, where, and what to do: one line, for the log and the command line. */
+  constructor(code: ErrorCode, detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = "JobtableError";
+    this.code = code;
+  }
+}
+
+/** What a ledger's verbs reject with: a `JobtableError` whose code starts with `ledger_`. */
+export class LedgerError extends JobtableError {
+  constructor(
+    code: Extract<ErrorCode, `ledger_${string}`>,
+    detail: string,
+    options?: ErrorOptions,
+  ) {
+    super(code, detail, options);
+    this.name = "LedgerError";
+  }
+}

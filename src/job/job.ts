@@ -1,0 +1,75 @@
+/**
+ * The record of a job, as every ledger gives it. Times are milliseconds since the Unix epoch (UTC).
+ * The payload and the result are large and are not part of it: they are fetched by their own verbs.
+ */
+import type { Status } from "./state.js";
+
+/** The phase of a plan that a job runs. */
+export type Phase = "execute" | "apply";
+
+export interface Job {
+  /** 26-character ULID; unique, and in order of submission within one process. Written at submit. */
+  readonly jobId: string;
+  /** The plan this job belongs to (26-character ULID), or null. Written at submit. */
+  readonly planId: string | null;
+  readonly phase: Phase | null;
+  /** The name of the task to run. Written at submit. */
+  readonly task: string;
+  readonly queue: string;
+  readonly status: Status;
+  /** Larger is sooner. Default 0. Written at submit. */
+  readonly priority: number;
+  /** Not to be claimed before this time. Written at submit and at each retry. */
+  readonly runAtMs: number;
+  /** How often it was claimed and started, this time included. Written by claim; release takes one back. */
+  readonly attempt: number;
+  /** How often it may be claimed at most; >= 1. Written at submit. */
+  readonly maxAttempts: number;
+  /** The limit of one run in ms; null: the task's own. Written at submit. */
+  readonly timeoutMs: number | null;
+  readonly createdAtMs: number;
+  /** When the present or last attempt was claimed. */
+  readonly startedAtMs: number | null;
+  /** When it became terminal; null until then. */
+  readonly finishedAtMs: number | null;
+  /** The owner's last beat for this job; set by claim. */
+  readonly lastHeartbeatMs: number | null;
+  /** When a user asked to cancel the running job; the owner ends it. */
+  readonly cancelRequestedAtMs: number | null;
+  /** `worker-<8 hex>`: the owner while running, the last owner afterwards. Null while nobody ever claimed it. */
+  readonly workerId: string | null;
+  /** The version of the payload's shape. */
+  readonly schemaVersion: number;
+  /** `ErrorType: message`; null for every job that did not fail or time out. A queued job may carry its last attempt's. */
+  readonly errorMessage: string | null;
+  /** The caller's own id of the request, echoed with the result. */
+  readonly requestId: string | null;
+  readonly idempotencyKey: string | null;
+  /** What the handler reported last, as JSON text; null before the first report. */
+  readonly progressJson: string | null;
+}
+
+/** A job to record; the ledger adds status, attempt and times. */
+export interface NewJob {
+  readonly jobId: string;
+  readonly planId?: string | null;
+  readonly phase?: Phase | null;
+  readonly task: string;
+  readonly queue?: string;
+  readonly priority?: number;
+  /** Earliest start; null or left out: at once (the ledger's own clock decides what "now" is). */
+  readonly runAtMs?: number | null;
+  readonly maxAttempts?: number;
+  readonly timeoutMs?: number | null;
+  readonly schemaVersion: number;
+  readonly payloadJson: string;
+  readonly requestId?: string | null;
+  readonly idempotencyKey?: string | null;
+}
+
+/** What makes a worker the owner of a running job. Every write by a worker carries it. */
+export interface Claim {
+  readonly jobId: string;
+  readonly workerId: string;
+  readonly attempt: number;
+}

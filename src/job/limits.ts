@@ -1,0 +1,25 @@
+/** Bounds on what one job may carry. Every text that reaches a ledger is held to one of these. */
+
+/** Error messages are for people; a stack or a dumped response beyond this helps nobody. */
+export const MAX_ERROR_CHARS = 2_000;
+/** Long enough for a UUID with a prefix or a W3C trace parent, short enough to index and log. */
+export const MAX_REQUEST_ID_CHARS = 200;
+export const MAX_TASK_NAME_CHARS = 100;
+/** What `ctx.progress` may carry as JSON: it is written while the job runs. */
+export const MAX_PROGRESS_BYTES = 4_096;
+/** A result is kept in one row and answered in one reply; larger outputs belong into a file or object store. */
+export const MAX_RESULT_BYTES = 64 * 1024 * 1024;
+/** Attempts beyond this are a loop, not a retry. */
+export const MAX_ATTEMPTS = 100;
+
+/** Letters, digits, `_`, `-` and `.`; it stands in URLs, metrics and file names. */
+export const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+
+/**
+ * Makes any text storable by every ledger alike: lone surrogates and NUL characters become U+FFFD
+ * (PostgreSQL refuses both in text), and what is longer than `maxChars` is cut and says so.
+ */
+export function cleanText(text: string, maxChars: number): string {
+  const bounded = text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text;
+  return bounded.toWellFormed().replaceAll("\0", "\uFFFD");
+}

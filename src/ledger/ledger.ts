@@ -1,0 +1,234 @@
+/**
+ * The ledger: the record of all jobs. It admits, hands out, records ends and forgets; it runs
+ * nothing. Memory, SQLite and PostgreSQL implement this one interface, and one conformance suite
+ * (test/ledger/conformance.ts) holds all of them to it.
+ *
+ * Every verb is atomic, and safe to call from any number of processes at once. Lists in, lists out,
+ * in the same order: one commit for many jobs is what makes a durable ledger fast, so callers
+ * coalesce what is concurrent. Losing a race is a value, never an exception. A verb rejects only
+ * with a `LedgerError` (out of reach, full disk, closed): then nothing of the call was recorded,
+ * unless the connection broke while it committed.
+ *
+ * Each ledger has one clock (the server's, or the one it was opened with); callers pass ages, not
+ * times.
+ */
+import type { Claim, Job, NewJob } from "../job/job.js";
+import type { Status } from "../job/state.js";
+
+export interface Ledger {
+  /** `memory`, `sqlite` or `postgres`; for logs and diagnostics. */
+  readonly kind: string;
+
+  /**
+   * Records new jobs as queued while queued + running stays at or below `maxDepth`; what would
+   * exceed it is refused. The check and the record are one step. The first ones of the list are
+   * admitted first. Resolves when the accepted are on disk.
+   */
+  submit(jobs: readonly NewJob[], bound: AdmissionBound): Promise<SubmitOutcome[]>;
+
+  /**
+   * Makes `workerId` the owner of up to `limit` queued jobs that are due, of the tasks named: by
+   * priority (larger first), then `runAtMs`, then id. Counts the attempt. May be empty.
+   */
+  claim(request: ClaimRequest): Promise<ClaimedJob[]>;
+
+  /**
+   * Records what became of claimed jobs. True where it happened; false where the claim was no
+   * longer the caller's, which changed nothing. A job whose cancellation was requested never goes
+   * back to the queue: it is cancelled instead. Ends are on disk when this resolves.
+   */
+  settle(settlements: readonly Settlement[]): Promise<boolean[]>;
+
+  /** Records that a worker and its jobs are alive (and their progress); answers what it must know about them. */
+  heartbeat(worker: WorkerBeat, jobs: readonly JobBeat[]): Promise<HeartbeatAnswer>;
+
+  /** Removes a worker that has stopped in order from the list of workers. */
+  leave(workerId: string): Promise<void>;
+
+  /** Cancels queued jobs; records the request on running ones, whose owner ends them. */
+  cancel(jobIds: readonly string[]): Promise<CancelOutcome[]>;
+
+  /** One cheap look each; null where unknown. */
+  get(jobIds: readonly string[]): Promise<(Job | null)[]>;
+
+  /** The job with its result (null unless it succeeded), or null where unknown. */
+  result(jobId: string): Promise<JobResult | null>;
+
+  /** The payload as recorded; null where the job is unknown or its payload has left with the runner. */
+  payload(jobId: string): Promise<string | null>;
+
+  /** Newest first, keyset-paged. A page may be short, even empty, while `nextCursor` says that there is more. */
+  list(query: ListQuery): Promise<JobPage>;
+
+  /** One atomic snapshot. */
+  counts(): Promise<Counts>;
+
+  workers(): Promise<WorkerRecord[]>;
+
+  /** queued -> timed_out for jobs that are due and have waited longer than `waitLimitMs`. One bounded chunk; answers how many. */
+  expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number>;
+
+  /** queued -> failed for due jobs that waited longer than `graceMs` and whose task no living worker runs. */
+  reject(limit: RejectLimit): Promise<number>;
+
+  /** Finds running jobs whose worker is lost: ends them, or queues them again while attempts are left. Also forgets lost workers. */
+  rescue(limit: RescueLimit): Promise<RescuedJob[]>;
+
+  /** Forgets terminal jobs: those that ended longer than `ttlMs` ago, then the oldest beyond `keep`. One bounded chunk; answers how many. */
+  evict(limit: EvictLimit): Promise<number>;
+
+  /**
+   * Calls `onChange` after each change of that job that others can see (state, owner, cancel
+   * request, eviction), by whichever process, and after every gap in which one may have been
+   * missed. It carries no data: look again with `get`. Subscribe first, then look.
+   */
+  watch(jobId: string, onChange: () => void): Unsubscribe;
+
+  /** Calls `onWork` when a job may have become claimable, by whichever process. A hint: claim and see. */
+  onWork(onWork: () => void): Unsubscribe;
+
+  /** Waits for the calls under way, then releases everything. Idempotent; later calls reject with `ledger_closed`. */
+  close(): Promise<void>;
+}
+
+export type Unsubscribe = () => void;
+
+export interface AdmissionBound {
+  /** Largest allowed queued + running; <= 0 admits nothing. */
+  readonly maxDepth: number;
+}
+
+export type SubmitOutcome =
+  | { readonly kind: "accepted"; readonly job: Job }
+  | { readonly kind: "full"; readonly depth: number };
+
+export interface ClaimRequest {
+  readonly workerId: string;
+  /** Only jobs of these tasks. */
+  readonly tasks: readonly string[];
+  /** At most this many; <= 0 claims nothing. */
+  readonly limit: number;
+}
+
+export interface ClaimedJob {
+  readonly job: Job;
+  readonly payloadJson: string;
+}
+
+/** What became of one claimed job. */
+export type Settlement = Claim & { readonly end: End };
+
+export type End =
+  | { readonly event: "succeed"; readonly resultJson: string }
+  | { readonly event: "fail"; readonly errorMessage: string }
+  | { readonly event: "time_out"; readonly errorMessage: string }
+  | { readonly event: "stop" }
+  /** Due again after `delayMs`. False, and nothing happens, when no attempt is left. */
+  | { readonly event: "retry"; readonly errorMessage: string; readonly delayMs: number }
+  | { readonly event: "release" };
+
+export interface WorkerBeat {
+  readonly workerId: string;
+  /** Names the machine (and its boot and process namespace), so that a process of it can tell which workers are gone. */
+  readonly host: string;
+  readonly pid: number;
+  /** Tells a process from a later one with the same pid; empty where the system can't tell. */
+  readonly pidStamp: string;
+  readonly state: "running" | "draining";
+  readonly tasks: readonly string[];
+  readonly maxWorkers: number;
+  readonly processed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+}
+
+export interface WorkerRecord extends WorkerBeat {
+  readonly startedAtMs: number;
+  readonly lastHeartbeatMs: number;
+}
+
+export interface JobBeat {
+  readonly jobId: string;
+  readonly attempt: number;
+  /** The newest report to record; left out: no change. */
+  readonly progressJson?: string;
+}
+
+export interface HeartbeatAnswer {
+  /** Of the jobs named: those that a user asked to cancel. */
+  readonly cancelRequested: readonly string[];
+  /** Of the jobs named: those that are no longer this worker's. */
+  readonly lost: readonly string[];
+}
+
+export type CancelOutcome =
+  /** It was waiting and has ended now. */
+  | { readonly kind: "cancelled"; readonly job: Job }
+  /** It is running; its owner was told and will record the end. */
+  | { readonly kind: "requested"; readonly job: Job }
+  /** It had ended before. */
+  | { readonly kind: "terminal"; readonly job: Job }
+  | { readonly kind: "unknown" };
+
+export interface JobResult {
+  readonly job: Job;
+  readonly resultJson: string | null;
+}
+
+export interface ListQuery {
+  readonly statuses?: readonly Status[];
+  readonly task?: string;
+  /** 1 to 1000. */
+  readonly limit: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface JobPage {
+  readonly jobs: Job[];
+  readonly nextCursor?: string;
+}
+
+export interface Counts {
+  readonly queued: number;
+  readonly running: number;
+  /** All records, the terminal included. */
+  readonly total: number;
+  /** Age of the longest-waiting queued job that is due, in ms; null when none waits. */
+  readonly oldestQueuedMs: number | null;
+}
+
+export interface RejectLimit {
+  readonly graceMs: number;
+  /** A worker without a beat for this long does not count as living. */
+  readonly workerTimeoutMs: number;
+  readonly chunk: number;
+}
+
+export interface RescueLimit {
+  /** A running job whose own last beat is older than this is stuck. */
+  readonly jobTimeoutMs: number;
+  /** So is one whose worker has not beaten for this long. */
+  readonly workerTimeoutMs: number;
+  /** Workers that are known to be gone, however recent their beat. */
+  readonly goneWorkerIds: readonly string[];
+  readonly chunk: number;
+}
+
+export interface RescuedJob {
+  readonly jobId: string;
+  readonly workerId: string;
+  readonly status: Status;
+}
+
+export interface EvictLimit {
+  readonly ttlMs: number;
+  /** Most terminal jobs to keep. */
+  readonly keep: number;
+  readonly chunk: number;
+}
+
+/** The message of a job whose worker was lost; operators and tests look for these words. */
+export const STUCK_MESSAGE = "WorkerLost: Heartbeat timeout — job stuck";
+/** The message of a job that waited for a worker longer than allowed. */
+export const WAIT_TIMEOUT_MESSAGE = "WaitTimeout: worker wait timeout";

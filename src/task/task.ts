@@ -1,0 +1,46 @@
+/** What users write: a named, typed piece of work. */
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+
+/** Where a task's `run` executes. `thread`: a worker thread that may spin and can be killed. `inline`: this process's event loop, for async I/O. */
+export type Isolation = "thread" | "inline";
+
+export interface TaskContext {
+  /** Aborted when the job is cancelled, its time is up, or the worker shuts down. */
+  readonly signal: AbortSignal;
+  /** `job_` + ULID; for a synchronous request `null`. */
+  readonly jobId: string | null;
+  /** From 1. */
+  readonly attempt: number;
+  readonly log: TaskLog;
+  /** Reports how far the job is: any small JSON value (at most 4 KiB), shown as `progress`. Only the newest is kept. */
+  progress(value: unknown): void;
+}
+
+export interface TaskLog {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+export interface TaskOptions<Input = unknown, Output = unknown> {
+  /** Letters, digits, `_`, `-`, `.`; at most 100. In a task file it defaults to the file's name. */
+  readonly name?: string;
+  readonly description?: string;
+  /** Any Standard Schema (zod, valibot, arktype, ...): checks the input before it is accepted and again where it runs. */
+  readonly input?: StandardSchemaV1<unknown, Input>;
+  readonly output?: StandardSchemaV1<unknown, Output>;
+  /** Limit of one run, in ms or as text with a unit (`"30s"`); default: the `model_run_timeout` setting. */
+  readonly timeout?: number | string;
+  /** Default: `thread` for task files, `inline` for tasks given to the library as functions. */
+  readonly isolation?: Isolation;
+  /** How often a job of this task may be tried in all; default 1. */
+  readonly maxAttempts?: number;
+  run(input: Input, ctx: TaskContext): Output | Promise<Output>;
+}
+
+/** A task as a caller of `createJobtable` sees it: its types ride on it. */
+export interface Task<Name extends string = string, Input = unknown, Output = unknown>
+  extends TaskOptions<Input, Output> {
+  readonly name: Name;
+}
