@@ -1,0 +1,21 @@
+// Builds dist/: compiles src/ and copies what is not TypeScript (the SQL). Exits with the compiler's code.
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, existsSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
+
+const { status } = spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], {
+  cwd: root,
+  stdio: "inherit",
+});
+cpSync(join(root, "src"), join(root, "dist"), {
+  recursive: true,
+  filter: (path) => statSync(path).isDirectory() || extname(path) === ".sql",
+});
+const main = join(root, "dist/cli/main.js");
+if (existsSync(main)) chmodSync(main, 0o755);
+process.exitCode = status ?? 1;

@@ -1,0 +1,36 @@
+import { dirname, relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+
+const root = import.meta.dirname;
+
+/**
+ * Node can't start a thread from TypeScript, so in tests every `*-thread.js` that a source file
+ * starts is the compiled one in dist/, which test/build.ts makes before the first test.
+ */
+function compiledThreads(): Plugin {
+  return {
+    name: "compiled-threads",
+    enforce: "pre",
+    transform(code, id) {
+      if (!id.startsWith(resolve(root, "src"))) return undefined;
+      const folder = resolve(root, "dist", relative(resolve(root, "src"), dirname(id)));
+      return code.replaceAll(
+        /new URL\("\.\/([\w-]+-thread\.js)", import\.meta\.url\)/g,
+        (_, file: string) => `new URL(${JSON.stringify(pathToFileURL(resolve(folder, file)).href)})`,
+      );
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [compiledThreads()],
+  test: {
+    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    globalSetup: "test/build.ts",
+    pool: "forks",
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});
