@@ -19,7 +19,7 @@ export interface Job {
   readonly status: Status;
   /** Larger is sooner. Default 0. Written at submit. */
   readonly priority: number;
-  /** Not to be claimed before this time. Written at submit and at each retry. */
+  /** Not to be claimed before this time. Written at submit, and when it is queued again by a retry or a rescue. */
   readonly runAtMs: number;
   /** How often it was claimed and started, this time included. Written by claim; release takes one back. */
   readonly attempt: number;
@@ -40,7 +40,7 @@ export interface Job {
   readonly workerId: string | null;
   /** The version of the payload's shape. */
   readonly schemaVersion: number;
-  /** `ErrorType: message`; null for every job that did not fail or time out. A queued job may carry its last attempt's. */
+  /** `ErrorType: message`; null for every job that did not fail or time out. A job queued again carries its last attempt's until it is claimed. */
   readonly errorMessage: string | null;
   /** The caller's own id of the request, echoed with the result. */
   readonly requestId: string | null;

@@ -22,7 +22,8 @@ export interface Ledger {
   /**
    * Records new jobs as queued while queued + running stays at or below `maxDepth`; what would
    * exceed it is refused. The check and the record are one step. The first ones of the list are
-   * admitted first. Resolves when the accepted are on disk.
+   * admitted first. Resolves when the accepted are on disk. An id used twice is a bug: the call
+   * rejects with an error that names it, and nothing of it is recorded.
    */
   submit(jobs: readonly NewJob[], bound: AdmissionBound): Promise<SubmitOutcome[]>;
 
@@ -71,7 +72,11 @@ export interface Ledger {
   /** queued -> failed for due jobs that waited longer than `graceMs` and whose task no living worker runs. */
   reject(limit: RejectLimit): Promise<number>;
 
-  /** Finds running jobs whose worker is lost: ends them, or queues them again while attempts are left. Also forgets lost workers. */
+  /**
+   * Finds running jobs whose worker is lost: ends them, or queues them again, due now, while
+   * attempts are left. A worker without a record is judged by its jobs' own beats. Also forgets lost
+   * workers, each once none of its jobs is left.
+   */
   rescue(limit: RescueLimit): Promise<RescuedJob[]>;
 
   /** Forgets terminal jobs: those that ended longer than `ttlMs` ago, then the oldest beyond `keep`. One bounded chunk; answers how many. */
@@ -80,7 +85,8 @@ export interface Ledger {
   /**
    * Calls `onChange` after each change of that job that others can see (state, owner, cancel
    * request, eviction), by whichever process, and after every gap in which one may have been
-   * missed. It carries no data: look again with `get`. Subscribe first, then look.
+   * missed. It carries no data: look again with `get`. Subscribe first, then look. What a listener
+   * throws is dropped: it can break neither the ledger nor other listeners.
    */
   watch(jobId: string, onChange: () => void): Unsubscribe;
 
@@ -123,9 +129,10 @@ export type End =
   | { readonly event: "fail"; readonly errorMessage: string }
   | { readonly event: "time_out"; readonly errorMessage: string }
   | { readonly event: "stop" }
-  /** Due again after `delayMs`. False, and nothing happens, when no attempt is left. */
+  /** Due again after `delayMs`. False, and nothing happens, when no attempt is left (and no cancel was requested). */
   | { readonly event: "retry"; readonly errorMessage: string; readonly delayMs: number }
-  | { readonly event: "release" };
+  /** Never started: the attempt is given back, and the payload with it, which a ledger may have handed out for good. */
+  | { readonly event: "release"; readonly payloadJson: string };
 
 export interface WorkerBeat {
   readonly workerId: string;
