@@ -1,5 +1,6 @@
 /** The tasks that this process knows, by name, and the check of their inputs. */
-import type { InputIssue } from "./schema.js";
+import { invalidTask, sourceOf } from "./definition.js";
+import { checkSchema, inputJsonSchema, type InputIssue } from "./schema.js";
 import type { Isolation, TaskOptions } from "./task.js";
 
 export interface RegisteredTask {
@@ -25,4 +26,28 @@ export interface TaskRegistry {
   checkInput(task: RegisteredTask, input: unknown): Promise<InputCheck> | InputCheck;
   /** JSON Schema (draft 2020-12) of the input, for OpenAPI; `{}` where the schema can't say. */
   inputJsonSchema(task: RegisteredTask): Record<string, unknown>;
+}
+
+/**
+ * @throws JobtableError `invalid_task` when two tasks have one name; both places are named.
+ */
+export function createTaskRegistry(tasks: readonly RegisteredTask[]): TaskRegistry {
+  const byName = new Map<string, RegisteredTask>();
+  for (const task of tasks) {
+    const other = byName.get(task.name);
+    if (other !== undefined) throw duplicate(other, task);
+    byName.set(task.name, task);
+  }
+  return {
+    names: [...byName.keys()],
+    get: (name) => byName.get(name),
+    checkInput: (task, input) => checkSchema(task.definition.input, input),
+    inputJsonSchema: (task) => inputJsonSchema(task.definition.input),
+  };
+}
+
+function duplicate(one: RegisteredTask, other: RegisteredTask): Error {
+  return invalidTask(
+    `two tasks are named "${one.name}": ${sourceOf(one.file)} and ${sourceOf(other.file)}; give one of them another name`,
+  );
 }

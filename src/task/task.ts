@@ -9,6 +9,8 @@ export interface TaskContext {
   readonly signal: AbortSignal;
   /** `job_` + ULID; for a synchronous request `null`. */
   readonly jobId: string | null;
+  /** The caller's own id of the request, or null. */
+  readonly requestId: string | null;
   /** From 1. */
   readonly attempt: number;
   readonly log: TaskLog;
@@ -29,6 +31,7 @@ export interface TaskOptions<Input = unknown, Output = unknown> {
   readonly description?: string;
   /** Any Standard Schema (zod, valibot, arktype, ...): checks the input before it is accepted and again where it runs. */
   readonly input?: StandardSchemaV1<unknown, Input>;
+  /** Checks what `run` returns before it is recorded; what it makes of it (defaults, transforms) is the result. */
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Limit of one run, in ms or as text with a unit (`"30s"`); default: the `model_run_timeout` setting. */
   readonly timeout?: number | string;
@@ -43,4 +46,24 @@ export interface TaskOptions<Input = unknown, Output = unknown> {
 export interface Task<Name extends string = string, Input = unknown, Output = unknown>
   extends TaskOptions<Input, Output> {
   readonly name: Name;
+}
+
+/**
+ * Gives a task its types; the value stays as it is. In a task file:
+ *
+ *     export default task({
+ *       input: z.object({ img_data: z.string().min(1) }),
+ *       async run({ img_data }, { signal, progress }) { ... return { words }; },
+ *     });
+ *
+ * The options are checked where the task is loaded or registered.
+ */
+export function task<const Name extends string, Input = unknown, Output = unknown>(
+  options: TaskOptions<Input, Output> & { readonly name: Name },
+): Task<Name, Input, Output>;
+export function task<Input = unknown, Output = unknown>(
+  options: TaskOptions<Input, Output>,
+): TaskOptions<Input, Output>;
+export function task(options: TaskOptions): TaskOptions {
+  return options;
 }
