@@ -21,10 +21,10 @@ import type { Entry, HttpContext, HttpSettings } from "./context.js";
 import { errorHandler } from "./errors.js";
 import { malformedHandler } from "./malformed.js";
 import type { Metrics } from "./metrics.js";
-import { createOnly, knowAllMethods } from "./only.js";
+import { createPaths, knowAllMethods } from "./paths.js";
 import { swaggerOptions } from "./openapi.js";
 import { parseQuery } from "./query.js";
-import { createReplies, shapeOf, type Replies } from "./reply.js";
+import { createReplies, type Replies } from "./reply.js";
 import { requestIdFrom } from "./request-id.js";
 import { jobRoutes } from "./routes/jobs.js";
 import { serviceRoutes } from "./routes/service.js";
@@ -84,7 +84,10 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     for (const waiting of context.waits) waiting.abort();
     done();
   });
-  refuseUnknownPaths(app, context, replies, enter);
+  // What the router can't even try, like `OPTIONS *`; unknown paths have a route of their own.
+  app.setNotFoundHandler((_, reply) => {
+    replies.refuse(reply, { fault: "not_found" });
+  });
 
   const { tasks } = context.engine;
   const { asyncEnabled, authToken } = context.settings;
@@ -93,10 +96,13 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   for (const schema of SHARED_SCHEMAS) app.addSchema(schema);
   void app.register(swagger, swaggerOptions(tasks, { defaultTask, withAuth: authToken !== null }));
   void app.register((scope, _, done) => {
-    const only = createOnly(scope, context, replies, enter);
+    const { only, unknown } = createPaths(scope, context, replies, enter);
     serviceRoutes(scope, context, replies, only);
     taskRoutes(context, replies, only);
     if (asyncEnabled) jobRoutes(context, replies, only, defaultTask);
+    else unknown("/jobs", "job");
+    unknown("/jobs/*", "job");
+    unknown("/*", "envelope");
     done();
   });
   return app;
@@ -154,32 +160,4 @@ function createGate(
     if (problem === null) done();
     else replies.refuse(reply, problem);
   };
-}
-
-/** Paths that no route knows, refused before their bodies are read. */
-function refuseUnknownPaths(
-  app: FastifyInstance,
-  { metrics }: HttpContext,
-  replies: Replies,
-  enter: (entry: Entry) => onRequestHookHandler,
-): void {
-  const entryOf = (shape: Entry["shape"]): Entry => ({
-    pattern: "unmatched",
-    shape,
-    isPublic: false,
-    meter: (method) => metrics.route(method, "unmatched"),
-  });
-  const gates = { envelope: enter(entryOf("envelope")), job: enter(entryOf("job")) };
-  app.addHook("onRequest", function (request, reply, done) {
-    if (!request.is404) {
-      done();
-      return;
-    }
-    gates[shapeOf(request.url)].call(this, request, reply, () => {
-      replies.refuse(reply, { fault: "not_found" });
-    });
-  });
-  app.setNotFoundHandler((_, reply) => {
-    replies.refuse(reply, { fault: "not_found" });
-  });
 }

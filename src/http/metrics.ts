@@ -1,14 +1,15 @@
 /**
  * What is counted, for Prometheus, in a registry of its own. Labels are bounded: tasks are the
  * registered ones, routes are patterns, methods the common ones; everything else is `other`.
- * Children are made once and kept, so that counting costs no label look-up by name. What the
+ * Cells are made once and kept, so that counting costs next to nothing. What the
  * ledger knows is read when someone scrapes; while it is out of reach the rest is still answered.
  */
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Engine, EngineObserver } from "../engine/api.js";
 import type { Counts } from "../ledger/ledger.js";
 import { STATUSES } from "../job/state.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
+import { tallyCounter, tallyHistogram } from "./tally.js";
 
 export interface HttpMeter {
   /** One request was answered. */
@@ -62,28 +63,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
   };
 }
 
-function counter<Label extends string>(
-  registry: Registry,
-  name: string,
-  help: string,
-  labelNames: readonly Label[],
-): Counter<Label> {
-  return new Counter({ name, help, labelNames, registers: [registry] });
-}
-
-function histogram<Label extends string>(
-  registry: Registry,
-  name: string,
-  help: string,
-  labelNames: readonly Label[],
-  buckets: readonly number[],
-): Histogram<Label> {
-  return new Histogram({ name, help, labelNames, buckets: [...buckets], registers: [registry] });
-}
-
 /** `make` once per key; keys must come from a bounded set. */
-function cached<Child>(make: (key: string) => Child): (key: string) => Child {
-  const children = new Map<string, Child>();
+function cached<Key, Child>(make: (key: Key) => Child): (key: Key) => Child {
+  const children = new Map<Key, Child>();
   return (key) => {
     let child = children.get(key);
     if (child === undefined) {
@@ -94,16 +76,12 @@ function cached<Child>(make: (key: string) => Child): (key: string) => Child {
   };
 }
 
-/** The children of one task's label, made by name at need. */
+/** The cells of one task's label, made by name at need. */
 function taskMeters(registry: Registry) {
-  const count = <Label extends string>(
-    name: string,
-    help: string,
-    ...labels: readonly Label[]
-  ): Counter<"task" | Label> =>
-    counter(registry, `jobtable_${name}`, help, ["task", ...labels] as const);
-  const seconds = (name: string, help: string): Histogram<"task" | "kind"> =>
-    histogram(registry, `jobtable_${name}`, help, ["task", "kind"], JOB_BUCKETS);
+  const count = <Label extends string>(name: string, help: string, ...labels: readonly Label[]) =>
+    tallyCounter(registry, `jobtable_${name}`, help, ["task", ...labels]);
+  const seconds = (name: string, help: string) =>
+    tallyHistogram(registry, `jobtable_${name}`, help, ["task", "kind"], JOB_BUCKETS);
 
   const accepted = count("jobs_accepted_total", "Jobs recorded");
   const refused = count("jobs_refused_total", "Jobs refused: the queue was full");
@@ -114,18 +92,18 @@ function taskMeters(registry: Registry) {
   const wait = seconds("queue_wait_seconds", "Wait for a worker");
   const run = seconds("run_seconds", "One run of a task");
 
-  return cached((task) => ({
-    accepted: accepted.labels(task),
-    refused: refused.labels(task),
-    ended: cached((outcome) =>
-      isStatus(outcome) ? ended.labels(task, outcome) : requeued.labels(task, outcome),
+  return cached((task: string) => ({
+    accepted: accepted({ task }),
+    refused: refused({ task }),
+    ended: cached((outcome: string) =>
+      isStatus(outcome) ? ended({ task, status: outcome }) : requeued({ task, outcome }),
     ),
-    jobWait: wait.labels(task, "job"),
-    jobRun: run.labels(task, "job"),
-    requestRefused: requestsRefused.labels(task),
-    requestEnded: cached((outcome) => requestsEnded.labels(task, outcome)),
-    requestWait: wait.labels(task, "request"),
-    requestRun: run.labels(task, "request"),
+    jobWait: wait({ task, kind: "job" }),
+    jobRun: run({ task, kind: "job" }),
+    requestRefused: requestsRefused({ task }),
+    requestEnded: cached((outcome: string) => requestsEnded({ task, outcome })),
+    requestWait: wait({ task, kind: "request" }),
+    requestRun: run({ task, kind: "request" }),
   }));
 }
 
@@ -135,25 +113,25 @@ function createObserver(registry: Registry, tasks: readonly string[]): EngineObs
   const of = (task: string): ReturnType<typeof meters> => meters(names.has(task) ? task : OTHER);
   return {
     jobAccepted(task) {
-      of(task).accepted.inc();
+      of(task).accepted.count += 1;
     },
     jobRefused(task) {
-      of(task).refused.inc();
+      of(task).refused.count += 1;
     },
     jobStarted(task, waitMs) {
       of(task).jobWait.observe(waitMs / 1_000);
     },
     jobEnded(task, outcome, runMs) {
       const { ended, jobRun } = of(task);
-      ended(outcome).inc();
+      ended(outcome).count += 1;
       jobRun.observe(runMs / 1_000);
     },
     requestRefused(task) {
-      of(task).requestRefused.inc();
+      of(task).requestRefused.count += 1;
     },
     requestEnded(task, outcome, waitMs, runMs) {
       const { requestEnded, requestWait, requestRun } = of(task);
-      requestEnded(outcome).inc();
+      requestEnded(outcome).count += 1;
       requestWait.observe(waitMs / 1_000);
       requestRun.observe(runMs / 1_000);
     },
@@ -165,25 +143,28 @@ function isStatus(outcome: string): boolean {
 }
 
 function httpMeters(registry: Registry): Metrics["route"] {
-  const requests = counter(registry, "jobtable_http_requests_total", "HTTP requests answered", [
-    "method",
-    "route",
-    "status",
-  ]);
-  const seconds = histogram(
+  const requests = tallyCounter(
+    registry,
+    "jobtable_http_requests_total",
+    "HTTP requests answered",
+    ["method", "route", "status"],
+  );
+  const seconds = tallyHistogram(
     registry,
     "jobtable_http_request_duration_seconds",
     "From a request's headers to its answer",
     ["method", "route"],
     HTTP_BUCKETS,
   );
-  const meters = cached((route) =>
-    cached((method): HttpMeter => {
-      const byStatus = cached((status) => requests.labels(method, route, status));
-      const duration = seconds.labels(method, route);
+  const meters = cached((route: string) =>
+    cached((method: string): HttpMeter => {
+      const byStatus = cached((status: number) =>
+        requests({ method, route, status: String(status) }),
+      );
+      const duration = seconds({ method, route });
       return {
         ended(status, durationS) {
-          byStatus(String(status)).inc();
+          byStatus(status).count += 1;
           duration.observe(durationS);
         },
       };

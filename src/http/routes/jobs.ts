@@ -8,7 +8,7 @@ import type { HttpContext } from "../context.js";
 import { refusalProblem } from "../errors.js";
 import { onHangUp } from "../hang-up.js";
 import { listQuery, waitMs } from "../query.js";
-import type { Only } from "../only.js";
+import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
 import type { JobParams, ListQuery, WaitQuery } from "../schemas.js";

@@ -1,7 +1,7 @@
 /** What operators and their machines ask: alive, ready, figures, and the description of it all. */
 import type { FastifyInstance } from "fastify";
 import type { HttpContext } from "../context.js";
-import type { Only } from "../only.js";
+import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
 

@@ -4,7 +4,7 @@ import { readObject, withoutRequestId } from "../body.js";
 import type { HttpContext } from "../context.js";
 import { refusalProblem } from "../errors.js";
 import { onHangUp } from "../hang-up.js";
-import type { Only } from "../only.js";
+import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
 import type { TaskParams } from "../schemas.js";
