@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { endEngine } from "../../examples/ocr/engine.js";
 import ocr from "../../examples/tasks/ocr.js";
 import { contextOf } from "./context.js";
 import { encodePng, pngHeader, textPng } from "./png.js";
+
+// Tesseract loads within a second, and within ten on a machine that is busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
 
 afterAll(endEngine);
 

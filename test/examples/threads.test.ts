@@ -1,7 +1,7 @@
 /** The example tasks as a server runs them: loaded from their folder, in threads. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { createInlineRunner } from "../../src/engine/runner/inline-runner.js";
 import type { Run, Runner, RunOutcome } from "../../src/engine/runner/runner.js";
 import { createThreadRunner } from "../../src/engine/runner/thread-runner.js";
@@ -10,6 +10,9 @@ import { systemClock } from "../../src/runtime/clock.js";
 import { silentLogger } from "../../src/runtime/logger.js";
 import { loadTasks } from "../../src/task/load-tasks.js";
 import type { RegisteredTask } from "../../src/task/registry.js";
+
+// Tesseract loads within a second, and within ten on a machine that is busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
 
 const examples = join(import.meta.dirname, "../../examples");
 let tasks: RegisteredTask[] = [];

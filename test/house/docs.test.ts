@@ -1,6 +1,7 @@
 /** The pages of docs/ that repeat what a table in the code says, compared with it both ways. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { createMetrics } from "../../src/http/metrics.js";
 import { FAULTS, STATES } from "../../src/http/wire.js";
 import { ERRORS } from "../../src/job/errors.js";
 import { ALL_STATUSES, isTerminal, TERMINAL_STATUSES, TRANSITIONS } from "../../src/job/state.js";
@@ -70,4 +71,11 @@ it("docs/http.md lists the codes of the envelope", () => {
   const law = Object.values(FAULTS).map(({ code, msg, http }) => [String(code), msg, String(http)]);
   const success = ["0", "success", "200"];
   expect(rows.map((row) => row.slice(0, 3))).toEqual([success, ...law]);
+});
+
+it("docs/operations.md lists the metrics", () => {
+  const rows = tableRows(page("operations.md"), "name", "type", "labels", "meaning");
+  const { registry } = createMetrics({ tasks: [], processMetrics: false });
+  const exported = registry.getMetricsAsArray().map(({ name }) => name);
+  expect(rows.map(([name]) => name).sort()).toEqual(exported.sort());
 });
