@@ -111,7 +111,7 @@ export class ThreadLink {
         resolve();
       });
     });
-    while (this.#waiting.length > 0) this.#send(thread);
+    while (this.#waiting.length > 0) this.#send(thread, this.#waiting.splice(0, LARGEST_MESSAGE));
     this.#post(thread, { kind: "close" });
     await ended;
   }
@@ -131,19 +131,20 @@ export class ThreadLink {
       return;
     }
     while (this.#waiting.length > 0 && this.#underWay.length < MESSAGES_UNDER_WAY)
-      this.#send(this.#thread);
+      this.#send(this.#thread, this.#waiting.splice(0, LARGEST_MESSAGE));
   }
 
-  #send(thread: Worker): void {
-    const calls = this.#waiting.splice(0, LARGEST_MESSAGE);
+  #send(thread: Worker, calls: readonly Call[]): void {
     const nowMs = this.#options.clock.nowMs();
+    const operations = calls.map((call) => call.operation);
     this.#underWay.push({ nowMs, calls });
     try {
-      this.#post(thread, { kind: "batch", nowMs, operations: calls.map((call) => call.operation) });
+      this.#post(thread, { kind: "batch", nowMs, operations });
     } catch (error) {
-      // A value that can't be copied to a thread: a bug of the caller.
+      // One of them holds a value that can't be copied to a thread: a bug of that caller alone.
       this.#underWay.pop();
-      for (const call of calls) call.failed(error);
+      if (calls.length > 1) for (const call of calls) this.#send(thread, [call]);
+      else for (const call of calls) call.failed(error);
     }
   }
 

@@ -54,6 +54,11 @@ export class Transaction {
     this.#changed = true;
   }
 
+  /** Whether the counts differ from what is recorded. */
+  get changed(): boolean {
+    return this.#changed;
+  }
+
   /** Before the commit. */
   finish(): void {
     if (!this.#changed) return;
