@@ -5,6 +5,7 @@
  * are copied between threads, and objects would cost more than the database does.
  */
 import type { ErrorCode } from "../../job/errors.js";
+import type { PackedBatch, PackedOutcomes } from "./packing.js";
 
 export type Cell = string | number | null;
 export type Row = Cell[];
@@ -23,15 +24,16 @@ interface Claim {
   readonly tasks: readonly string[];
   readonly limit: number;
 }
-/** One claimed job's end: `text` is the result, the error message, or null; `delayMs` counts for retry alone. */
-export interface SettledJob {
-  readonly jobId: string;
-  readonly workerId: string;
-  readonly attempt: number;
-  readonly event: "succeed" | "fail" | "time_out" | "stop" | "retry" | "release";
-  readonly text: string | null;
-  readonly delayMs: number;
-}
+export type SettleEvent = "succeed" | "fail" | "time_out" | "stop" | "retry" | "release";
+/** `text` is the result, the error message, or null; `delayMs` counts for retry alone. */
+export type SettledJob = readonly [
+  jobId: string,
+  workerId: string,
+  attempt: number,
+  event: SettleEvent,
+  text: string | null,
+  delayMs: number,
+];
 interface Settle {
   readonly verb: "settle";
   readonly ends: readonly SettledJob[];
@@ -119,11 +121,12 @@ export type OperationOf<V extends Verb> = Extract<Operation, { readonly verb: V 
 
 /** What each verb is answered with. */
 export interface Answers {
-  /** The first `admitted` were recorded; the others met a depth of `depth`. */
-  submit: { readonly admitted: number; readonly depth: number };
+  /** Null: all were admitted. Else the first `admitted`; the others met a depth of `depth`. */
+  submit: { readonly admitted: number; readonly depth: number } | null;
   /** Job columns, then the payload. */
   claim: readonly Row[];
-  settle: readonly boolean[];
+  /** Null: all happened. */
+  settle: readonly boolean[] | null;
   heartbeat: { readonly cancelRequested: string[]; readonly lost: string[] };
   leave: null;
   cancel: readonly {
@@ -162,18 +165,17 @@ export interface Failure {
 export type Outcome = { readonly failed: false; readonly answer: Answers[Verb] } | Failure;
 
 export interface Batch {
-  readonly kind: "batch";
   /** The ledger's time for all operations of the batch. */
   readonly nowMs: number;
   readonly operations: readonly Operation[];
 }
-export type ToThread = Batch | { readonly kind: "close" };
+export type ToThread = PackedBatch | { readonly kind: "close" };
 
 export type FromThread =
   | { readonly kind: "opened" }
   /** It could not open, and ends. */
   | { readonly kind: "refused"; readonly failure: Failure }
-  | { readonly kind: "outcomes"; readonly outcomes: readonly Outcome[] }
+  | PackedOutcomes
   /** Another connection changed something. `look`: jobs may differ. `work`: jobs wait. */
   | { readonly kind: "foreign"; readonly look: boolean; readonly work: boolean }
   | { readonly kind: "closed" };

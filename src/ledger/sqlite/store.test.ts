@@ -57,7 +57,7 @@ function newId(): string {
 }
 
 function run(store: Store, ...operations: Operation[]): Outcome[] {
-  return store.run([{ kind: "batch", nowMs: NOW_MS, operations }])[0] ?? [];
+  return store.run([{ nowMs: NOW_MS, operations }])[0] ?? [];
 }
 
 function counts(store: Store): unknown {
@@ -71,8 +71,8 @@ describe("a group", () => {
     const other = open();
     const before = other.dataVersion();
     const outcomes = store.run([
-      { kind: "batch", nowMs: NOW_MS, operations: [submit(newId()), submit(newId())] },
-      { kind: "batch", nowMs: NOW_MS, operations: [{ verb: "counts" }] },
+      { nowMs: NOW_MS, operations: [submit(newId()), submit(newId())] },
+      { nowMs: NOW_MS, operations: [{ verb: "counts" }] },
     ]);
     expect(outcomes.map((batch) => batch.length)).toEqual([2, 1]);
     expect(outcomes[1]).toEqual([

@@ -14,6 +14,7 @@ import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
 import { toError } from "./failures.js";
 import type { LedgerThreadData } from "./ledger-thread.js";
+import { packBatch, unpackOutcomes } from "./packing.js";
 import type { Answers, FromThread, Operation, OperationOf, ToThread, Verb } from "./protocol.js";
 
 /** Enough to share a commit among hundreds, and few enough that one transaction stays short. */
@@ -139,7 +140,7 @@ export class ThreadLink {
     const operations = calls.map((call) => call.operation);
     this.#underWay.push({ nowMs, calls });
     try {
-      this.#post(thread, { kind: "batch", nowMs, operations });
+      this.#post(thread, packBatch(nowMs, operations));
     } catch (error) {
       // One of them holds a value that can't be copied to a thread: a bug of that caller alone.
       this.#underWay.pop();
@@ -159,8 +160,9 @@ export class ThreadLink {
         if (done === undefined) throw new Error("the ledger's thread answered what nobody asked");
         this.#answered = true;
         this.#flush();
+        const outcomes = unpackOutcomes(message);
         for (const [index, call] of done.calls.entries()) {
-          const outcome = message.outcomes[index];
+          const outcome = outcomes[index];
           if (outcome === undefined)
             call.failed(new Error("the ledger's thread left out an answer"));
           else if (outcome.failed) call.failed(toError(outcome));
