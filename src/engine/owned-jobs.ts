@@ -60,6 +60,8 @@ export class OwnedJobs {
   readonly #looks: Batcher<string, Job | null>;
   /** By job id. */
   readonly #owned = new Map<string, OwnedJob>();
+  /** Called after each removal. */
+  onRemoved: (() => void) | null = null;
 
   /** @param looks batches `ledger.get`. */
   constructor(ledger: Ledger, looks: Batcher<string, Job | null>) {
@@ -89,6 +91,7 @@ export class OwnedJobs {
   remove(owned: OwnedJob): void {
     this.ending(owned);
     if (this.#owned.get(owned.claim.jobId) === owned) this.#owned.delete(owned.claim.jobId);
+    this.onRemoved?.();
   }
 
   /** What the next beat says, and of whom; lost ones are not beaten for. */

@@ -64,9 +64,9 @@ export class Settler {
         if (!(error instanceof LedgerError)) return this.#settleAlone(settlement, error);
         this.#ports.faults.failed("settle", error);
         failedBefore = true;
-        if (this.#givenUp || isFinal(error)) return "unrecorded";
+        if (this.#isOver(error)) return "unrecorded";
         await this.#pauseOnce();
-        if (this.#givenUp) return "unrecorded";
+        if (this.#isOver(error)) return "unrecorded";
       }
     }
   }
@@ -106,6 +106,10 @@ export class Settler {
       job.attempt === attempt &&
       job.status === TRANSITIONS[end.event].to
     );
+  }
+
+  #isOver(error: LedgerError): boolean {
+    return this.#givenUp || isFinal(error);
   }
 
   #pauseOnce(): Promise<void> {
