@@ -141,8 +141,13 @@ class Run {
         return this.#age(one.steps * STEP_MS);
       case "list":
         return this.#list(ledger, one);
-      default:
+      case "expire":
+      case "reject":
+      case "rescue":
+      case "evict":
         return this.#sweep(ledger, one);
+      default:
+        return one satisfies never;
     }
   }
 
