@@ -160,6 +160,7 @@ export class Worker {
       this.#late = true;
       this.#pump();
     });
+    this.#oncePerTurn();
     let failed = false;
     try {
       const claimed = await ledger.claim({ workerId, tasks: taskNames, limit });
@@ -181,14 +182,20 @@ export class Worker {
     if (failed) this.#backlog = false;
     this.#cancelPoll?.();
     this.#cancelPoll = null;
-    // A ledger that answers within the turn would otherwise keep this loop to itself.
+    this.#dispatch();
+    this.#pump();
+  }
+
+  /**
+   * A ledger that answers within the turn of the event loop would let this loop go on for ever in it,
+   * with nobody else ever getting a turn: no end recorded, no request read.
+   */
+  #oncePerTurn(): void {
     this.#rests = true;
     atTurnEnd(() => {
       this.#rests = false;
-      this.#pump();
+      if (this.#backlog) this.#pump();
     });
-    this.#dispatch();
-    this.#pump();
   }
 
   #receive(claimed: ClaimedJob): void {
@@ -197,8 +204,10 @@ export class Worker {
     this.#payloadChars.add(claimed.payloadJson.length);
     jobs.add(owned);
     const leave = this.#buffer.push(owned);
-    owned.onNews = () => {
-      if (leave()) void runs.settleUnstarted(owned, { event: "stop" });
+    owned.holder = {
+      learned: () => {
+        if (leave()) void runs.settleUnstarted(owned, { event: "stop" });
+      },
     };
   }
 
