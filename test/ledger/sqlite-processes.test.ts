@@ -49,12 +49,12 @@ function start(role: string, argument = "") {
 
 /** What the child said, once it has ended in order; its complaints are the failure otherwise. */
 async function end(child: ReturnType<typeof start>): Promise<string> {
-  const [said, complaints, [code]] = await Promise.all([
+  const [said, complaints] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, "exit"),
   ]);
-  expect({ code: code as unknown, complaints }).toEqual({ code: 0, complaints: "" });
+  expect({ code: child.exitCode, complaints }).toEqual({ code: 0, complaints: "" });
   return said.trim();
 }
 

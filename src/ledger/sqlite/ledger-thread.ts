@@ -13,14 +13,8 @@ import { systemClock } from "../../runtime/clock.js";
 import { explain } from "./failures.js";
 import { ForeignChanges } from "./foreign-changes.js";
 import { packOutcomes, unpackBatch } from "./packing.js";
-import type { Batch, FromThread, ToThread } from "./protocol.js";
+import type { Batch, FromThread, ToThread, LedgerThreadData } from "./protocol.js";
 import { Store } from "./store.js";
-
-export interface LedgerThreadData {
-  readonly path: string;
-  /** The ledger's time at the start; later ones come with the messages. */
-  readonly nowMs: number;
-}
 
 function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
   const say = (message: FromThread): void => {

@@ -3,26 +3,17 @@
  * more than inserting a row does, so the frequent calls travel without any: the rows of all submits of
  * a batch lie in one flat array, and a call to which nothing unusual happened is answered with null.
  */
-import type { Answers, Batch, Cell, Failure, Operation, Outcome, Row, Verb } from "./protocol.js";
+import type {
+  Batch,
+  Cell,
+  Failure,
+  Operation,
+  Outcome,
+  PackedBatch,
+  PackedOutcomes,
+  Row,
+} from "./protocol.js";
 import { SUBMITTED_COLUMNS } from "./rows.js";
-
-export interface PackedBatch {
-  readonly kind: "batch";
-  readonly nowMs: number;
-  /** A number stands for a submit of so many jobs. */
-  readonly operations: readonly (Operation | number)[];
-  /** The depth bounds of the submits, in order. */
-  readonly maxDepths: readonly number[];
-  /** The rows of their jobs, one after the other. */
-  readonly cells: readonly Cell[];
-}
-
-export interface PackedOutcomes {
-  readonly kind: "outcomes";
-  readonly answers: readonly Answers[Verb][];
-  /** By the place of the operation in its batch. */
-  readonly failures: readonly (readonly [place: number, failure: Failure])[];
-}
 
 export function packBatch(nowMs: number, operations: readonly Operation[]): PackedBatch {
   const maxDepths: number[] = [];

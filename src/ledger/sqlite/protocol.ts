@@ -5,7 +5,6 @@
  * are copied between threads, and objects would cost more than the database does.
  */
 import type { ErrorCode } from "../../job/errors.js";
-import type { PackedBatch, PackedOutcomes } from "./packing.js";
 
 export type Cell = string | number | null;
 export type Row = Cell[];
@@ -169,6 +168,26 @@ export interface Batch {
   readonly nowMs: number;
   readonly operations: readonly Operation[];
 }
+/** A batch as it crosses; see packing.ts. */
+export interface PackedBatch {
+  readonly kind: "batch";
+  readonly nowMs: number;
+  /** A number stands for a submit of so many jobs. */
+  readonly operations: readonly (Operation | number)[];
+  /** The depth bounds of the submits, in order. */
+  readonly maxDepths: readonly number[];
+  /** The rows of their jobs, one after the other. */
+  readonly cells: readonly Cell[];
+}
+
+/** The outcomes of a batch as they cross. */
+export interface PackedOutcomes {
+  readonly kind: "outcomes";
+  readonly answers: readonly Answers[Verb][];
+  /** By the place of the operation in its batch. */
+  readonly failures: readonly (readonly [place: number, failure: Failure])[];
+}
+
 export type ToThread = PackedBatch | { readonly kind: "close" };
 
 export type FromThread =
@@ -179,3 +198,10 @@ export type FromThread =
   /** Another connection changed something. `look`: jobs may differ. `work`: jobs wait. */
   | { readonly kind: "foreign"; readonly look: boolean; readonly work: boolean }
   | { readonly kind: "closed" };
+
+/** What the thread is started with. */
+export interface LedgerThreadData {
+  readonly path: string;
+  /** The ledger's time at the start; later ones come with the batches. */
+  readonly nowMs: number;
+}

@@ -38,8 +38,7 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
-import type { LedgerThreadData } from "./ledger-thread.js";
-import type { Row, SettledJob } from "./protocol.js";
+import type { LedgerThreadData, Row, SettledJob } from "./protocol.js";
 import {
   AFTER_JOB,
   fromIso,

@@ -12,10 +12,18 @@ import { Worker } from "node:worker_threads";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
+import { atTurnEnd } from "../../runtime/turn.js";
 import { toError } from "./failures.js";
-import type { LedgerThreadData } from "./ledger-thread.js";
 import { packBatch, unpackOutcomes } from "./packing.js";
-import type { Answers, FromThread, Operation, OperationOf, ToThread, Verb } from "./protocol.js";
+import type {
+  LedgerThreadData,
+  Answers,
+  FromThread,
+  Operation,
+  OperationOf,
+  ToThread,
+  Verb,
+} from "./protocol.js";
 
 /** Enough to share a commit among hundreds, and few enough that one transaction stays short. */
 const LARGEST_MESSAGE = 1_024;
@@ -120,7 +128,7 @@ export class ThreadLink {
   #flushSoon(): void {
     if (this.#flushDue || this.#underWay.length >= MESSAGES_UNDER_WAY) return;
     this.#flushDue = true;
-    setImmediate(() => {
+    atTurnEnd(() => {
       this.#flushDue = false;
       this.#flush();
     });

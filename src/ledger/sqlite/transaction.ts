@@ -29,15 +29,15 @@ export class Transaction {
     return this.#nowMs;
   }
 
-  /** As text. */
-  get now(): string {
-    return this.#now;
-  }
-
   set nowMs(nowMs: number) {
     if (nowMs === this.#nowMs) return;
     this.#nowMs = nowMs;
     this.#now = toIso(nowMs);
+  }
+
+  /** As text. */
+  get now(): string {
+    return this.#now;
   }
 
   get counts(): Readonly<CountsNow> {
