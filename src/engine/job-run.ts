@@ -40,24 +40,14 @@ export class JobRun implements RunListener {
     this.#waitMs = waitedMs(owned, ports.clock.monotonicMs());
     const { job, payloadJson } = owned;
     ports.observer.jobStarted(job.task, this.#waitMs);
-    this.#attempt = new Attempt({
-      runner: ports.runner,
-      clock: ports.clock,
-      request: {
-        jobId: job.jobId,
-        attempt: job.attempt,
-        task,
-        payloadJson,
-        requestId: job.requestId,
-      },
-      listener: this,
-      limitMs: job.timeoutMs ?? task.timeoutMs ?? ports.settings.modelRunTimeoutMs,
-      graceMs: ports.settings.cancelGraceMs,
-    });
+    const { jobId, attempt, requestId } = job;
+    const limitMs = job.timeoutMs ?? task.timeoutMs ?? ports.settings.modelRunTimeoutMs;
+    const request = { jobId, attempt, task, payloadJson, requestId };
+    this.#attempt = new Attempt(ports.attempts, request, this, limitMs);
     // The runner has it now, and large payloads should not be held twice.
     owned.payloadJson = "";
     owned.holder = this;
-    void this.#attempt.outcome.then((outcome) => this.#ended(outcome));
+    void this.#attempt.outcome.then(this.#ended);
   }
 
   /** From the ledger: the job was cancelled, or is no longer this worker's. */
@@ -83,8 +73,8 @@ export class JobRun implements RunListener {
     this.#ports.logger[level]({ ...fields, job_id: jobId, task, attempt }, message);
   }
 
-  #ended(outcome: RunOutcome): void | Promise<void> {
-    this.#slot.release();
+  readonly #ended = (outcome: RunOutcome): void => {
+    this.#ports.freed(this.#slot);
     const { owned: jobs, runTimes, settler, random, flushProgress } = this.#ports;
     const { job, claim, freshProgressJson } = this.#owned;
     const { causes, limitMs, runMs } = this.#attempt;
@@ -96,14 +86,15 @@ export class JobRun implements RunListener {
       this.#settled(null, "lost");
       return;
     }
-    const settling =
-      freshProgressJson === null
-        ? settler.settle(claim, end)
-        : flushProgress().then(() => settler.settle(claim, end));
-    return settling.then((settled) => {
-      this.#settled(end, settled);
-    });
-  }
+    const settled = (settling: SettleOutcome): void => {
+      this.#settled(end, settling);
+    };
+    if (freshProgressJson === null) settler.settleFor(claim, end, settled);
+    else
+      void flushProgress().then(() => {
+        settler.settleFor(claim, end, settled);
+      });
+  };
 
   #settled(end: End | null, settled: SettleOutcome): void {
     this.#ports.owned.remove(this.#owned);

@@ -5,18 +5,17 @@ import type { Logger } from "../runtime/logger.js";
 import type { Random } from "../runtime/random.js";
 import type { TaskRegistry } from "../task/registry.js";
 import type { EngineObserver, EngineSettings } from "./api.js";
+import type { AttemptPorts } from "./attempt.js";
 import type { CautiousAverage } from "./cautious-average.js";
 import { InFlight } from "./in-flight.js";
 import { JobRun, reportEnd, waitedMs } from "./job-run.js";
 import type { OwnedJob, OwnedJobs } from "./owned-jobs.js";
 import type { Slot } from "./pool.js";
-import type { Runner } from "./runner/runner.js";
 import type { Settler } from "./settler.js";
 import type { Tally } from "./tally.js";
 
 export interface JobRunsPorts {
   readonly tasks: TaskRegistry;
-  readonly runner: Runner;
   readonly settings: EngineSettings;
   readonly clock: Clock;
   readonly random: Random;
@@ -26,6 +25,9 @@ export interface JobRunsPorts {
   readonly settler: Settler;
   readonly runTimes: CautiousAverage;
   readonly tally: Tally;
+  readonly attempts: AttemptPorts;
+  /** A handler has gone: the slot is to be used for the next one, or given back. */
+  readonly freed: (slot: Slot) => void;
   /** A handler reported how far it is. */
   readonly progressed: () => void;
   /** Sends out what a job reported last, before its end is recorded. Never rejects. */
