@@ -92,7 +92,8 @@ function find(
   if (flag !== undefined) return { raw: flag, origin: { kind: "flag", flag: flagOf(name) } };
   for (const variable of settingRow(name).env) {
     const raw = env[variable];
-    if (raw !== undefined && raw !== "" && !isServiceLink(variable, raw)) return { raw, origin: { kind: "environment", variable } };
+    if (raw !== undefined && raw !== "" && !isServiceLink(variable, raw))
+      return { raw, origin: { kind: "environment", variable } };
   }
   if (file !== null && Object.hasOwn(file.values, name))
     return { raw: file.values[name], origin: { kind: "file", path: file.path } };
