@@ -17,6 +17,7 @@ import type { NewJob } from "../../job/job.js";
 import { systemClock, type Clock } from "../../runtime/clock.js";
 import { silentLogger } from "../../runtime/logger.js";
 import { idSource, systemRandom } from "../../runtime/random.js";
+import { turnEnd } from "../../runtime/turn.js";
 import type { ClaimedJob, Ledger, Settlement } from "../ledger.js";
 import { openSqliteLedger } from "./sqlite-ledger.js";
 import { startLedgerThread } from "./thread-link.js";
@@ -304,7 +305,7 @@ describe("the thread", () => {
           () => "failed",
         ),
       );
-      await new Promise((resolve) => setImmediate(resolve));
+      await turnEnd();
     }
     await threads[0]?.terminate();
     expect(await Promise.all(outcomes)).toEqual(["failed", "failed", "done", "done"]);
