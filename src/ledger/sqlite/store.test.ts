@@ -307,7 +307,7 @@ test("a folder that is gone when the connection must be replaced is named once f
   for (const outcome of outcomes)
     expect(outcome).toMatchObject({
       code: "ledger_unavailable",
-      detail: expect.stringMatching(/jobs\.db.*check that its folder is there/) as string,
+      detail: expect.stringMatching(/jobs\.db was removed or replaced/) as string,
     });
   before = () => undefined;
   expect(run(store, submit(newId()))[0]?.failed).toBe(false);
@@ -410,4 +410,19 @@ describe("counts that someone has falsified", () => {
     expect(run(store, { verb: "cancel", jobIds: [jobId] })[0]?.failed).toBe(false);
     expect(counts(store)).toMatchObject({ queued: 1, running: 0, terminal: 1 });
   });
+});
+
+test("a file that is removed or replaced while in use is refused until it is back", () => {
+  const store = open();
+  const counts = (): Outcome | undefined =>
+    store.run([{ nowMs: NOW_MS, operations: [{ verb: "counts" }] }])[0]?.[0];
+  expect(counts()).toMatchObject({ failed: false });
+  renameSync(path, `${path}.away`);
+  const refused = { failed: true, code: "ledger_unavailable" };
+  expect(counts()).toMatchObject(refused);
+  writeFileSync(path, "");
+  expect(counts()).toMatchObject(refused);
+  expect(readFileSync(path, "utf8")).toBe("");
+  renameSync(`${path}.away`, path);
+  expect(counts()).toMatchObject({ failed: false });
 });

@@ -11,6 +11,8 @@
  * A connection that met an I/O error or damage is replaced before the next group.
  */
 import type { Database } from "better-sqlite3";
+import { statSync } from "node:fs";
+import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import {
   BUSY_TIMEOUT_MS,
@@ -42,6 +44,8 @@ export class Store {
   readonly #clock: Clock;
   readonly #opening: Omit<ConnectOptions, "nowMs">;
   #connection: Connection | undefined;
+  /** Which file it is that was opened, whatever stands at the path by now. */
+  readonly #file: string;
   #synchronous: "FULL" | "NORMAL" = "FULL";
 
   #commitMs = 0;
@@ -59,6 +63,7 @@ export class Store {
     this.#clock = clock;
     this.#opening = { path, clock, open, busyTimeoutMs };
     this.#connection = connect({ ...this.#opening, nowMs });
+    this.#file = fileAt(path);
   }
 
   /** How long the disk takes for a commit, a running mean over those that wait for it. */
@@ -168,7 +173,16 @@ export class Store {
     return outcomes;
   }
 
+  /**
+   * What is written to a file that was removed is gone with the process, and a new file in its place
+   * is another ledger: nothing may be acknowledged from either.
+   */
   #connected(nowMs: number): Connection {
+    if (fileAt(this.#path) !== this.#file)
+      throw new LedgerError(
+        "ledger_unavailable",
+        `the ledger ${this.#path} was removed or replaced while in use: put its file back, or restart with the new one`,
+      );
     if (this.#connection === undefined) {
       this.#connection = connect({ ...this.#opening, nowMs });
       this.#synchronous = "FULL";
@@ -199,6 +213,12 @@ export class Store {
     }
     return fault;
   }
+}
+
+/** Names the file at a path; a path without one has an empty name. */
+function fileAt(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? "" : `${String(found.dev)} ${String(found.ino)}`;
 }
 
 function heaviest(items: readonly Item[], run: Statements): Weight {
