@@ -140,7 +140,12 @@ function readTimeout(definition: TaskOptions, at: string): number | null {
       ? parseDuration(timeout, "ms")
       : undefined;
   if (ms === undefined || ms === 0)
-    throw wrongOption(at, "timeout", 'ms above 0, or text such as "250ms", "30s", "5m", "1h"', timeout);
+    throw wrongOption(
+      at,
+      "timeout",
+      'ms above 0, or text such as "250ms", "30s", "5m", "1h"',
+      timeout,
+    );
   return ms;
 }
 
@@ -148,7 +153,12 @@ function readMaxAttempts(definition: TaskOptions, at: string): number {
   const attempts: unknown = definition.maxAttempts ?? 1;
   if (typeof attempts === "number" && Number.isInteger(attempts))
     if (attempts >= 1 && attempts <= MAX_ATTEMPTS) return attempts;
-  throw wrongOption(at, "maxAttempts", `a whole number from 1 to ${String(MAX_ATTEMPTS)}`, attempts);
+  throw wrongOption(
+    at,
+    "maxAttempts",
+    `a whole number from 1 to ${String(MAX_ATTEMPTS)}`,
+    attempts,
+  );
 }
 
 function isStandardSchema(value: unknown): boolean {
@@ -169,5 +179,7 @@ function shown(value: unknown): string {
   if (value === null || typeof value === "boolean" || typeof value === "number")
     return String(value);
   if (typeof value === "string") return JSON.stringify(value.slice(0, 120));
-  return Array.isArray(value) ? "an array" : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
+  return Array.isArray(value)
+    ? "an array"
+    : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
 }

@@ -31,7 +31,10 @@ export function failed(type: string, message: string, retry: RetryWish = "defaul
 /** `ErrorType: message` of anything thrown. */
 export function describe(thrown: unknown): string {
   const message = messageOf(thrown);
-  return cleanText(`${typeNameOf(thrown)}: ${message === "" ? "no message" : message}`, MAX_ERROR_CHARS);
+  return cleanText(
+    `${typeNameOf(thrown)}: ${message === "" ? "no message" : message}`,
+    MAX_ERROR_CHARS,
+  );
 }
 
 /** The stack of an error, cut and storable; null where there is none. */

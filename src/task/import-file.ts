@@ -82,8 +82,17 @@ async function createLoader(): Promise<Jiti> {
   return createJiti(import.meta.url, {
     virtualModules: { [PACKAGE]: own },
     // jiti's default is a shared folder in the temporary directory, where others could put code.
-    fsCache: join(homedir(), ".cache", PACKAGE, "tasks"),
+    fsCache: cacheFolder(),
   });
+}
+
+/** False where the user has no home: then each start compiles anew. jiti does the same where it can't write. */
+function cacheFolder(): string | false {
+  try {
+    return join(homedir(), ".cache", PACKAGE, "tasks");
+  } catch {
+    return false;
+  }
 }
 
 function defaultExport(module: unknown): unknown {
@@ -91,18 +100,24 @@ function defaultExport(module: unknown): unknown {
   if (exported === undefined)
     throw new TaskLoadError("it has no default export; write: export default task({ ... })");
   // CommonJS that was compiled from ESM, imported by Node: the default export of the default export.
-  const inner = property(exported, "__esModule") === true ? property(exported, "default") : undefined;
+  const inner =
+    property(exported, "__esModule") === true ? property(exported, "default") : undefined;
   return inner ?? exported;
 }
 
 function property(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null ? (Reflect.get(value, key) as unknown) : undefined;
+  return typeof value === "object" && value !== null
+    ? (Reflect.get(value, key) as unknown)
+    : undefined;
 }
 
 /** `TypeError: x is not a function (at ocr.ts:3:6)`, as far as it can be known. */
 async function faultLine(error: unknown, file: string): Promise<string> {
   const text = describe(error);
-  const located = new RegExp(`^(?:Error: )?(?:ParseError|SyntaxError): (.*?)\\s+(/.*|[A-Z]:\\\\.*)$`, "s");
+  const located = new RegExp(
+    `^(?:Error: )?(?:ParseError|SyntaxError): (.*?)\\s+(/.*|[A-Z]:\\\\.*)$`,
+    "s",
+  );
   const parsed = located.exec(text);
   if (parsed !== null) return oneLine(`SyntaxError: ${parsed[1] ?? ""} (at ${parsed[2] ?? ""})`);
   const place = placeInStack(error, file);

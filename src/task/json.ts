@@ -36,7 +36,9 @@ export function encodeJson(value: unknown, root: string, maxBytes: number): stri
     if (bytes <= maxBytes) return text;
   } catch (error) {
     if (error instanceof ResultNotSerializable) throw error;
-    throw new ResultNotSerializable(`${where(walk)} can't be read (a getter or toJSON of it threw)`);
+    throw new ResultNotSerializable(
+      `${where(walk)} can't be read (a getter or toJSON of it threw)`,
+    );
   }
   throw tooLarge(walk);
 }
@@ -74,12 +76,14 @@ function normalize(value: unknown, walk: Walk): unknown {
 
 function normalizeObject(value: object, walk: Walk): unknown {
   if (walk.path.length >= MAX_JSON_DEPTH) throw tooDeep(walk);
-  if (value instanceof Date && Number.isNaN(value.getTime())) throw refused(walk, "an invalid Date");
+  if (value instanceof Date && Number.isNaN(value.getTime()))
+    throw refused(walk, "an invalid Date");
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
     throw refused(walk, `${article(classOf(value))}; encode it, for example as base64`);
   if ("toJSON" in value && typeof value.toJSON === "function") {
-    const json: unknown = value.toJSON(walk.path.at(-1) ?? "");
-    if (json === value) throw refused(walk, `${article(classOf(value))} whose toJSON returns itself`);
+    const json = (value as { toJSON(key: string): unknown }).toJSON(walk.path.at(-1) ?? "");
+    if (json === value)
+      throw refused(walk, `${article(classOf(value))} whose toJSON returns itself`);
     return normalizeChild("toJSON()", value, json, walk);
   }
   if (Array.isArray(value)) return normalizeArray(value, walk);
@@ -91,7 +95,9 @@ function normalizeArray(value: readonly unknown[], walk: Walk): unknown {
   let copy: unknown[] | null = null;
   for (let index = 0; index < value.length; index += 1) {
     const before = value[index];
-    const after = isLeaf(before, walk) ? before : normalizeChild(String(index), value, before, walk);
+    const after = isLeaf(before, walk)
+      ? before
+      : normalizeChild(String(index), value, before, walk);
     if (after !== before) copy ??= value.slice(0, index);
     copy?.push(after);
   }

@@ -2,7 +2,7 @@
  * Standard Schema (https://standardschema.dev) in our words. A schema is a user's code: it may
  * answer now or later, and what it throws is a failed check, never a crash.
  */
-import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { cleanText } from "../job/limits.js";
 import { describe } from "./failure.js";
 
@@ -33,7 +33,9 @@ export function checkSchema(
   try {
     const result = schema["~standard"].validate(value);
     if (!isThenable(result)) return read(result, value);
-    return Promise.resolve(result).then((later) => read(later, value)).catch(broken);
+    return Promise.resolve(result)
+      .then((later) => read(later, value))
+      .catch(broken);
   } catch (error) {
     return broken(error);
   }
@@ -45,8 +47,8 @@ export function inputJsonSchema(schema: StandardSchemaV1 | undefined): Record<st
   if (typeof standard !== "object" || standard === null || !("jsonSchema" in standard)) return {};
   const { jsonSchema } = standard;
   if (typeof jsonSchema !== "object" || jsonSchema === null || !("input" in jsonSchema)) return {};
-  const { input } = jsonSchema;
-  if (typeof input !== "function") return {};
+  if (typeof jsonSchema.input !== "function") return {};
+  const input = jsonSchema.input as (options: StandardJSONSchemaV1.Options) => unknown;
   // The option is zod's: a part that JSON Schema can't express becomes `{}` instead of an error.
   return (
     tryConvert(() => input({ target: TARGET })) ??
@@ -92,24 +94,27 @@ function invalid(empty: boolean, issues: readonly InputIssue[]): SchemaCheck {
 function read(result: StandardSchemaV1.Result<unknown>, input: unknown): SchemaCheck {
   // By the specification "a falsy value" means success; libraries give undefined or leave it out.
   if (!result.issues) return { kind: "valid", value: result.value };
-  const found = result.issues.map((issue) => ({ keys: keysOf(issue), message: issue.message }));
+  const found = result.issues.map((issue) => ({
+    keys: keysOf(issue),
+    message: textOf(issue.message),
+  }));
   if (found.length === 0) return invalid(false, [{ path: "", message: "invalid" }]);
   const shown = found.slice(0, MAX_ISSUES).map(({ keys, message }) => ({
     path: cleanText(keys.map(String).join("."), MAX_PATH_CHARS),
-    message: cleanText(String(message), MAX_ISSUE_CHARS),
+    message: cleanText(message, MAX_ISSUE_CHARS),
   }));
   const more = found.length - shown.length;
   if (more > 0) shown.push({ path: "", message: `and ${String(more)} more` });
-  return invalid(
-    isBlank(input) || found.every(({ keys }) => isBlankAt(input, keys)),
-    shown,
-  );
+  return invalid(isBlank(input) || found.every(({ keys }) => isBlankAt(input, keys)), shown);
+}
+
+/** Libraries in JavaScript may leave it out. */
+function textOf(message: unknown): string {
+  return typeof message === "string" ? message : "invalid";
 }
 
 function keysOf(issue: StandardSchemaV1.Issue): PropertyKey[] {
-  return (issue.path ?? []).map((segment) =>
-    typeof segment === "object" ? segment.key : segment,
-  );
+  return (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
 }
 
 /** Whether an issue is about a top-level input that is missing or empty. */

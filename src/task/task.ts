@@ -43,8 +43,11 @@ export interface TaskOptions<Input = unknown, Output = unknown> {
 }
 
 /** A task as a caller of `createJobtable` sees it: its types ride on it. */
-export interface Task<Name extends string = string, Input = unknown, Output = unknown>
-  extends TaskOptions<Input, Output> {
+export interface Task<
+  Name extends string = string,
+  Input = unknown,
+  Output = unknown,
+> extends TaskOptions<Input, Output> {
   readonly name: Name;
 }
 

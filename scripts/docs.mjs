@@ -1,0 +1,55 @@
+/**
+ * Writes the tables of docs/ that derive from the code, between their marks. `--check` changes
+ * nothing and fails where a file is not as it would be written.
+ */
+import { createJiti } from "jiti";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { format } from "prettier";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const source = (path) => createJiti(import.meta.url).import(join(root, "src", path));
+const { flagOf, SETTING_NAMES, settingRow } = await source("config/settings.ts");
+const { expectation, formatValue, readValue } = await source("config/values.ts");
+
+const cell = (text) => text.replaceAll("|", "\\|");
+const code = (text) => `\`${text}\``;
+
+function defaultOf(row) {
+  if (row.default === null) return "none";
+  const shown = code(formatValue(row, readValue(row, row.default).value));
+  return row.defaultInMemory === undefined
+    ? shown
+    : `${shown}, in memory ${code(row.defaultInMemory)}`;
+}
+
+function settingsTable() {
+  const rows = SETTING_NAMES.map((name) => {
+    const row = settingRow(name);
+    const env = row.env.map(code).join("<br>");
+    return [code(name), code(flagOf(name)), env, defaultOf(row), row.meaning, expectation(row)];
+  });
+  const head = ["setting", "flag", "environment", "default", "meaning", "accepts"];
+  return [head, head.map(() => "---"), ...rows]
+    .map((cells) => `| ${cells.map(cell).join(" | ")} |`)
+    .join("\n");
+}
+
+const TABLES = [{ file: "docs/settings.md", mark: "settings", make: settingsTable }];
+
+for (const { file, mark, make } of TABLES) {
+  const path = join(root, file);
+  const present = readFileSync(path, "utf8");
+  const [begin, end] = [`<!-- ${mark}: begin -->`, `<!-- ${mark}: end -->`];
+  const from = present.indexOf(begin);
+  const to = present.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`${file}: the marks ${begin} and ${end} are missing`);
+  const filled = `${present.slice(0, from + begin.length)}\n\n${make()}\n\n${present.slice(to)}`;
+  const wanted = await format(filled, { parser: "markdown", printWidth: 100 });
+  if (wanted === present) continue;
+  if (process.argv.includes("--check")) {
+    process.stderr.write(`${file} is not what the code says: run npm run docs\n`);
+    process.exitCode = 1;
+  } else writeFileSync(path, wanted);
+}

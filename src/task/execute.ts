@@ -1,0 +1,109 @@
+/**
+ * One run of a handler, from the recorded payload to the result's text, wherever it takes place.
+ * Whatever the handler does, the answer is an ending: it never rejects. It may never settle, if the
+ * handler doesn't; ending that is the runner's part.
+ */
+import { MAX_RESULT_BYTES } from "../job/limits.js";
+import { decodePayload, type PayloadUpgrader } from "../job/payload.js";
+import { retryWish } from "./errors.js";
+import { describe, failed, failure, stackOf, type Failure } from "./failure.js";
+import { encodeJson } from "./json.js";
+import type { Reports } from "./reports.js";
+import { checkSchema, issuesLine } from "./schema.js";
+import type { TaskContext, TaskOptions } from "./task.js";
+
+export type TaskEnding = { readonly kind: "succeeded"; readonly resultJson: string } | Failure;
+
+/** Which run it is, as its handler sees it. */
+export interface RunIdentity {
+  /** 26-character ULID; null for a synchronous request. */
+  readonly jobId: string | null;
+  readonly attempt: number;
+  readonly requestId: string | null;
+}
+
+export interface TaskRun extends RunIdentity {
+  readonly definition: TaskOptions;
+  readonly payloadJson: string;
+  readonly signal: AbortSignal;
+  readonly reports: Reports;
+  readonly upgraders?: ReadonlyMap<number, PayloadUpgrader>;
+}
+
+export async function execute(run: TaskRun): Promise<TaskEnding> {
+  try {
+    return await attempt(run);
+  } catch (error) {
+    if (!run.signal.aborted) logStack(run.reports, error);
+    return failure(error);
+  } finally {
+    run.reports.end();
+  }
+}
+
+/** The reason that a signal is aborted with: fetch, streams and timers hand it on, and code that asks for an AbortError finds one. */
+export function abortReason(reason: string): DOMException {
+  return new DOMException(reason, "AbortError");
+}
+
+async function attempt(run: TaskRun): Promise<TaskEnding> {
+  const { definition, signal } = run;
+  const decoded = decode(run);
+  if (decoded.kind === "failed") return decoded;
+  const checked = await checkSchema(definition.input, decoded.input);
+  if (checked.kind === "invalid")
+    return failed("InvalidInput", issuesLine(checked.issues), "never");
+  // It was told to stop before it began: none of the user's code needs to run.
+  signal.throwIfAborted();
+  const returned = await definition.run(checked.value, contextOf(run));
+  const output = await checkSchema(definition.output, returned);
+  if (output.kind === "invalid") return failed("InvalidOutput", issuesLine(output.issues));
+  return { kind: "succeeded", resultJson: encodeJson(output.value, "result", MAX_RESULT_BYTES) };
+}
+
+function decode(run: TaskRun): { readonly kind: "input"; readonly input: unknown } | Failure {
+  try {
+    const decoded = decodePayload(run.payloadJson, run.upgraders);
+    if (decoded.kind === "payload") return { kind: "input", input: decoded.payload.input };
+    return { kind: "failed", errorMessage: decoded.errorMessage, retry: "never" };
+  } catch (error) {
+    return failed("UnreadablePayload", `an upgrader failed: ${describe(error)}`, "never");
+  }
+}
+
+function contextOf({ jobId, attempt, requestId, signal, reports }: TaskRun): TaskContext {
+  return {
+    signal,
+    jobId: jobId === null ? null : `job_${jobId}`,
+    requestId,
+    attempt,
+    log: {
+      debug: (message, fields) => {
+        reports.log("debug", message, fields);
+      },
+      info: (message, fields) => {
+        reports.log("info", message, fields);
+      },
+      warn: (message, fields) => {
+        reports.log("warn", message, fields);
+      },
+      error: (message, fields) => {
+        reports.log("error", message, fields);
+      },
+    },
+    progress: (value) => {
+      reports.progress(value);
+    },
+  };
+}
+
+/** The record takes the message alone; who mends the handler needs the stack. */
+function logStack(reports: Reports, error: unknown): void {
+  try {
+    if (retryWish(error) !== "default") return;
+  } catch {
+    // A hostile getter: an error like any other.
+  }
+  const stack = stackOf(error);
+  if (stack !== null) reports.log("warn", "the handler threw", { stack: stack.slice(0, 3_000) });
+}

@@ -1,0 +1,56 @@
+/** Starts a task thread and hands it its channel; thread-protocol.ts says what follows. */
+import {
+  MessageChannel,
+  Worker,
+  receiveMessageOnPort,
+  type MessagePort,
+  type ResourceLimits,
+} from "node:worker_threads";
+import type { FromThread, Greeting, ToThread } from "./thread-protocol.js";
+
+export interface StartedThread {
+  readonly worker: Worker;
+  /** Doesn't keep the process alive; the worker does, until it is unref'd. */
+  readonly port: MessagePort;
+  readonly send: (message: ToThread) => void;
+}
+
+/**
+ * @param onMessage called in order; none comes after the worker's `exit`, by which all were delivered.
+ * @throws whatever the system says when it has no room for a thread.
+ */
+export function startThread(
+  onMessage: (message: FromThread) => void,
+  resourceLimits: ResourceLimits = {},
+): StartedThread {
+  const worker = new Worker(new URL("./task-thread.js", import.meta.url), {
+    name: "jobtable task",
+    resourceLimits,
+    stdout: true,
+    stderr: true,
+  });
+  // What is written past the console: standard output belongs to what the command answers.
+  for (const stream of [worker.stdout, worker.stderr])
+    stream.on("data", (chunk: Buffer) => process.stderr.write(chunk));
+  const { port1: port, port2 } = new MessageChannel();
+  port.on("message", onMessage);
+  port.unref();
+  // The exit may overtake the last messages; whoever listens to it after this has had them all.
+  worker.once("exit", () => {
+    for (let last = receive(port); last !== undefined; last = receive(port))
+      onMessage(last.message);
+    port.close();
+  });
+  worker.postMessage({ port: port2 } satisfies Greeting, [port2]);
+  return {
+    worker,
+    port,
+    send: (message) => {
+      port.postMessage(message);
+    },
+  };
+}
+
+function receive(port: MessagePort): { readonly message: FromThread } | undefined {
+  return receiveMessageOnPort(port) as { message: FromThread } | undefined;
+}
