@@ -7,3 +7,21 @@ export { task } from "./task/task.js";
 export type { Isolation, Task, TaskContext, TaskLog, TaskOptions } from "./task/task.js";
 export { Discard, Retry } from "./task/errors.js";
 export type { RetryOptions } from "./task/errors.js";
+export { createJobtable, TaskFailed } from "./jobtable.js";
+export type {
+  InputOf,
+  Jobtable,
+  JobtableOptions,
+  Outcome,
+  OutputOf,
+  SubmitOptions,
+  WaitForOptions,
+} from "./jobtable.js";
+export { JobtableError, LedgerError } from "./job/errors.js";
+export type { ErrorCode } from "./job/errors.js";
+export { formatJobId, parseJobId } from "./job/id.js";
+export type { Job, Phase } from "./job/job.js";
+export type { Status, TerminalStatus } from "./job/state.js";
+export type { CancelOutcome, Counts, JobPage, ListQuery } from "./ledger/ledger.js";
+export type { EngineSettings, HealthReport } from "./engine/api.js";
+export type { Logger, LogFields } from "./runtime/logger.js";

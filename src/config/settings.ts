@@ -209,7 +209,7 @@ export const SETTINGS = {
     env: ["JOBTABLE_STORE"],
     kind: "store",
     default: "sqlite:.jobtable/jobs.db",
-    meaning: "Where jobs are recorded: memory, sqlite:PATH or postgres://USER@HOST/DB.",
+    meaning: "Where jobs are recorded: memory (gone with the process) or sqlite:PATH.",
   },
   log_level: {
     key: "logLevel",

@@ -17,9 +17,16 @@ export const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 
 /**
  * Makes any text storable by every ledger alike: lone surrogates and NUL characters become U+FFFD
- * (PostgreSQL refuses both in text), and what is longer than `maxChars` is cut and says so.
+ * (PostgreSQL refuses both in text), and what is longer than `maxChars` (>= 1) UTF-16 units is cut
+ * between characters and says so.
  */
 export function cleanText(text: string, maxChars: number): string {
-  const bounded = text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text;
+  const bounded = text.length > maxChars ? `${cut(text, maxChars - 1)}…` : text;
   return bounded.toWellFormed().replaceAll("\0", "\uFFFD");
+}
+
+/** The first `length` units, one less where that would tear a surrogate pair apart. */
+function cut(text: string, length: number): string {
+  const tears = (text.codePointAt(length - 1) ?? 0) > 0xffff;
+  return text.slice(0, tears ? length - 1 : length);
 }

@@ -56,7 +56,12 @@ export function decodePayload(
     const upgrade = upgraders.get(version);
     if (upgrade === undefined)
       return unreadable(`no upgrader is registered for schema_version ${String(version)}`);
-    payload = upgrade(payload);
+    try {
+      payload = upgrade(payload);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return unreadable(`the upgrader of schema_version ${String(version)} failed: ${reason}`);
+    }
     version += 1;
   }
   const task = payload["task"];

@@ -122,19 +122,21 @@ async function faultLine(error: unknown, file: string): Promise<string> {
   if (parsed !== null) return oneLine(`SyntaxError: ${parsed[1] ?? ""} (at ${parsed[2] ?? ""})`);
   const place = placeInStack(error, file);
   if (place !== null) return oneLine(`${firstLine(text)} (at ${place})`);
-  if (error instanceof SyntaxError && !TYPESCRIPT.includes(extname(file)))
-    return (await locateSyntaxError(file)) ?? oneLine(firstLine(text));
-  return oneLine(firstLine(text));
+  const line = oneLine(firstLine(text));
+  const syntax = error instanceof SyntaxError ? await placeOfSyntaxError(file) : null;
+  return syntax === null ? line : `${line} (at ${syntax})`;
 }
 
-/** Node keeps the place of an ESM syntax error to itself; jiti's parser tells it. */
-async function locateSyntaxError(file: string): Promise<string | null> {
+/** Node keeps the place of a module's syntax error to itself; jiti's parser leaves it in the code that it makes. */
+async function placeOfSyntaxError(file: string): Promise<string | null> {
   try {
     const source = await readFile(file, "utf8");
-    (await jiti()).transform({ source, filename: file, async: true });
+    const code = (await jiti()).transform({ source, filename: file, async: true });
+    const [, row, column] = /__JITI_ERROR__ = .*"line":(\d+),"column":(\d+)/.exec(code) ?? [];
+    // Its columns count from 0.
+    return row === undefined ? null : `${file}:${row}:${String(Number(column) + 1)}`;
+  } catch {
     return null;
-  } catch (error) {
-    return error instanceof SyntaxError ? null : await faultLine(error, file);
   }
 }
 

@@ -26,12 +26,11 @@ export function startThread(
   const worker = new Worker(new URL("./task-thread.js", import.meta.url), {
     name: "jobtable task",
     resourceLimits,
+    // Else Node copies it to the process's own. Nothing comes: the thread logs what is printed. Nor
+    // may these streams be read, which keeps the process alive, an unref'd thread or not.
     stdout: true,
     stderr: true,
   });
-  // What is written past the console: standard output belongs to what the command answers.
-  for (const stream of [worker.stdout, worker.stderr])
-    stream.on("data", (chunk: Buffer) => process.stderr.write(chunk));
   const { port1: port, port2 } = new MessageChannel();
   port.on("message", onMessage);
   port.unref();
@@ -52,5 +51,5 @@ export function startThread(
 }
 
 function receive(port: MessagePort): { readonly message: FromThread } | undefined {
-  return receiveMessageOnPort(port) as { message: FromThread } | undefined;
+  return receiveMessageOnPort(port);
 }

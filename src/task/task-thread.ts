@@ -3,12 +3,10 @@
  *
  * Whatever is thrown past a handler (a timer's callback, a promise that nobody awaits) is charged to
  * the run that started it, also when another one is under way by then: that one goes on, and the
- * thread is spent afterwards. `console` writes to the run's log, since standard output belongs to
- * what the command answers.
+ * thread is spent afterwards. What a handler prints goes to its run's log, since standard output
+ * belongs to what the command answers.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { Console } from "node:console";
-import { Writable } from "node:stream";
 import { parentPort, receiveMessageOnPort, type MessagePort } from "node:worker_threads";
 import { systemClock } from "../runtime/clock.js";
 import { abortReason, execute, type TaskEnding } from "./execute.js";
@@ -32,7 +30,7 @@ class TaskThread {
 
   constructor(port: MessagePort) {
     this.#port = port;
-    redirectConsole((level, text) => {
+    redirectOutput((level, text) => {
       (this.#owner.getStore() ?? this.#active)?.reports.log(level, text);
     });
     const thrown = (error: unknown): void => {
@@ -162,24 +160,28 @@ class TaskThread {
   }
 }
 
-/** Replaces what the console's methods do, so that references to the console itself keep working. */
-function redirectConsole(log: (level: ReportLevel, text: string) => void): void {
-  const lines = (level: ReportLevel): Writable =>
-    new Writable({
-      decodeStrings: false,
-      write(chunk, _encoding, done) {
-        log(level, String(chunk).replace(/\n$/, ""));
-        done();
-      },
-    });
-  const redirected = new Console({
-    stdout: lines("info"),
-    stderr: lines("warn"),
-    colorMode: false,
-  });
-  for (const [name, method] of Object.entries(redirected))
-    if (typeof method === "function") Reflect.set(console, name, method);
+/** Whatever is written to standard output or error, by `console` too, goes to `log` instead. */
+function redirectOutput(log: (level: ReportLevel, text: string) => void): void {
+  for (const [stream, level] of [
+    [process.stdout, "info"],
+    [process.stderr, "warn"],
+  ] as const) {
+    const write = (
+      chunk: string | Uint8Array,
+      encoding?: BufferEncoding | WriteCallback,
+      written?: WriteCallback,
+    ): boolean => {
+      const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
+      log(level, text.replace(/\n$/, ""));
+      const done = typeof encoding === "function" ? encoding : written;
+      if (done !== undefined) process.nextTick(done);
+      return true;
+    };
+    stream.write = write;
+  }
 }
+
+type WriteCallback = (error?: Error | null) => void;
 
 parentPort?.once("message", ({ port }: Greeting) => {
   new TaskThread(port);

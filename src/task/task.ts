@@ -15,15 +15,18 @@ export interface TaskContext {
   readonly attempt: number;
   readonly log: TaskLog;
   /** Reports how far the job is: any small JSON value (at most 4 KiB), shown as `progress`. Only the newest is kept. */
-  progress(value: unknown): void;
+  readonly progress: (value: unknown) => void;
 }
 
+/** Properties rather than methods, here and above: handlers take them out of `ctx`. */
 export interface TaskLog {
-  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  readonly debug: LogCall;
+  readonly info: LogCall;
+  readonly warn: LogCall;
+  readonly error: LogCall;
 }
+
+type LogCall = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
 
 export interface TaskOptions<Input = unknown, Output = unknown> {
   /** Letters, digits, `_`, `-`, `.`; at most 100. In a task file it defaults to the file's name. */

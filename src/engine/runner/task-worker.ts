@@ -70,9 +70,9 @@ export class TaskWorker {
     });
   }
 
-  /** Whether it can take another run. */
-  get usable(): boolean {
-    return !this.#spent && this.#active === null;
+  /** Whether it takes no other run: it is gone, or going. */
+  get spent(): boolean {
+    return this.#spent;
   }
 
   get #worker(): Worker {

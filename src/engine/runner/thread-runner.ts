@@ -66,7 +66,7 @@ class ThreadRunner implements Runner {
   }
 
   #takeIdle(file: string): TaskWorker | undefined {
-    const usable = this.#idle.filter((worker) => worker.usable);
+    const usable = this.#idle.filter(({ spent }) => !spent);
     const taken = usable.findLast((worker) => worker.files.has(file)) ?? usable.at(-1);
     if (taken !== undefined) this.#idle.splice(this.#idle.indexOf(taken), 1);
     return taken;
@@ -89,7 +89,8 @@ class ThreadRunner implements Runner {
   }
 
   #keep(worker: TaskWorker): void {
-    if (this.#closed || this.#all.size > this.#options.maxThreads) worker.terminate();
+    const kept = [...this.#all].filter(({ spent }) => !spent).length;
+    if (this.#closed || kept > this.#options.maxThreads) worker.terminate();
     else this.#idle.push(worker);
   }
 

@@ -1,0 +1,76 @@
+/**
+ * A serving process from its start to its end. The address is printed when requests are served, not
+ * before. It stops in this order: /ready answers 503 and nothing new is taken, running jobs end and
+ * are recorded, requests under way are answered, the ledger is closed.
+ */
+import { openLedger } from "../compose.js";
+import { createEngine } from "../engine/engine.js";
+import type { Config } from "../config/settings.js";
+import { createHttpApp } from "../http/app.js";
+import { createMetrics } from "../http/metrics.js";
+import { createLogger, type Logger } from "../runtime/logger.js";
+import { createTaskRegistry, type RegisteredTask } from "../task/registry.js";
+import { listenError, portOf, refuseOpenDoor, urlOf } from "./address.js";
+import { announcementJson, announcementText } from "./announce.js";
+import { Closers } from "./closers.js";
+import { EXIT, type ExitCode } from "./exit-code.js";
+import { watchProcess } from "./process-end.js";
+import { defaultTaskOf, tasksFrom } from "./task-files.js";
+import type { Invocation } from "./verb.js";
+
+export async function serve(invocation: Invocation): Promise<ExitCode> {
+  const { args, config, options, json, terminal, exit } = invocation;
+  refuseOpenDoor(config);
+  const tasks = await tasksFrom("serve", args);
+  const defaultTask = defaultTaskOf(config.defaultTask, tasks);
+  const worker = options["worker"] !== false && config.asyncEnabled;
+  const logger = createLogger(config.logLevel);
+  const closers = new Closers(logger);
+  const end = watchProcess(process, exit, logger);
+  try {
+    const url = await start({ config, tasks, worker, logger, closers });
+    const announcement = { url, config, tasks, defaultTask, worker };
+    terminal.print(json ? announcementJson(announcement) : announcementText(announcement));
+    const { kind } = await end.stopped;
+    return kind === "fault" ? EXIT.failed : EXIT.done;
+  } finally {
+    await closers.closeAll();
+    end.restore();
+  }
+}
+
+interface ServerParts {
+  readonly config: Config;
+  readonly tasks: readonly RegisteredTask[];
+  readonly worker: boolean;
+  readonly logger: Logger;
+  /** What was opened, also when a later step fails. */
+  readonly closers: Closers;
+}
+
+/** @returns the address, once requests are served. */
+async function start({ config, tasks, worker, logger, closers }: ServerParts): Promise<string> {
+  const registry = createTaskRegistry(tasks);
+  const metrics = createMetrics({ tasks: registry.names });
+  const ledger = await openLedger(config.store, { logger });
+  closers.add("ledger", () => ledger.close());
+  const engine = createEngine({
+    ledger,
+    tasks: registry,
+    settings: config,
+    logger,
+    observer: metrics.observer,
+    worker,
+  });
+  const app = createHttpApp({ engine, settings: config, logger, metrics });
+  closers.add("http", () => app.close());
+  closers.add("engine", () => engine.stop());
+  // The port is taken before the engine starts: where it can't be had, no job is begun.
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    throw listenError(error, config);
+  }
+  await engine.start();
+  return urlOf(config.host, portOf(app.server.address(), config.port));
+}

@@ -1,0 +1,69 @@
+/**
+ * The settings as flags of a command. A boolean one is written `--async-enabled`,
+ * `--async-enabled=false` or `--no-async-enabled`.
+ */
+import { Option, type Command } from "commander";
+import { processEnvironment, resolveSettings, type Settings } from "../config.js";
+import { readConfigFile } from "../config/file.js";
+import { flagOf, SETTING_NAMES, settingRow, type SettingName } from "../config/settings.js";
+import { formatValue, readValue } from "../config/values.js";
+
+const BOOLEAN_FLAGS: ReadonlySet<string> = new Set(
+  SETTING_NAMES.filter((name) => settingRow(name).kind === "boolean").map(flagOf),
+);
+const BOOLEAN_WORD = /^(true|false|on|off|yes|no|1|0)$/i;
+
+/** Gives every boolean flag a value, since commander would take the next argument for it. */
+export function spellOutBooleans(args: readonly string[]): string[] {
+  const end = args.indexOf("--");
+  const spelled: string[] = [];
+  for (const [index, arg] of args.entries()) {
+    const positive = arg.replace(/^--no-/, "--");
+    if ((end >= 0 && index > end) || !BOOLEAN_FLAGS.has(positive)) spelled.push(arg);
+    else if (arg !== positive) spelled.push(`${positive}=false`);
+    else if (BOOLEAN_WORD.test(args[index + 1] ?? "")) spelled.push(arg);
+    else spelled.push(`${arg}=true`);
+  }
+  return spelled;
+}
+
+/** Adds the flags of these settings, and `--config`, under a heading of their own in the help. */
+export function addSettingFlags(command: Command, names: readonly SettingName[]): void {
+  const heading = "Settings:";
+  command.addOption(
+    new Option("--config <file>", "the config file (default: jobtable.config.json)").helpGroup(
+      heading,
+    ),
+  );
+  for (const name of names)
+    command.addOption(
+      new Option(`${flagOf(name)} <value>`, `${settingRow(name).meaning} ${hint(name)}`).helpGroup(
+        heading,
+      ),
+    );
+}
+
+function hint(name: SettingName): string {
+  const row = settingRow(name);
+  if (row.default === null) return "(default: none)";
+  const reading = readValue(row, row.default);
+  return `(default: ${formatValue(row, reading.kind === "read" ? reading.value : row.default)})`;
+}
+
+/**
+ * The settings in force for a command that was given `options`.
+ * @throws JobtableError `invalid_config`
+ */
+export function settingsFrom(options: Readonly<Record<string, unknown>>): Settings {
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const name of SETTING_NAMES) {
+    const given = options[new Option(flagOf(name)).attributeName()];
+    if (typeof given === "string") flags[name] = given;
+  }
+  const named = options["config"];
+  return resolveSettings({
+    flags,
+    env: processEnvironment(),
+    file: readConfigFile(typeof named === "string" ? named : undefined, process.cwd()),
+  });
+}

@@ -1,0 +1,125 @@
+/**
+ * The one place that picks a ledger, and what the library puts together with it. Each ledger is
+ * loaded when its store is asked for: what is not used need not be loaded, or installed.
+ */
+import { SETTINGS, settingRow, type SettingName } from "./config/settings.js";
+import { readValue } from "./config/values.js";
+import type { Engine, EngineSettings } from "./engine/api.js";
+import { createEngine } from "./engine/engine.js";
+import { JobtableError } from "./job/errors.js";
+import type { Ledger } from "./ledger/ledger.js";
+import { systemClock, type Clock } from "./runtime/clock.js";
+import { silentLogger, type Logger } from "./runtime/logger.js";
+import type { TaskRegistry } from "./task/registry.js";
+
+export interface LedgerPorts {
+  readonly clock?: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * @param store `memory` or `sqlite:PATH`.
+ * @throws JobtableError `invalid_config` for any other store; a `LedgerError` when it can't be opened.
+ */
+export async function openLedger(
+  store: string,
+  { clock = systemClock, logger }: LedgerPorts,
+): Promise<Ledger> {
+  if (store === "memory") {
+    const { openMemoryLedger } = await import("./ledger/memory/memory-ledger.js");
+    return openMemoryLedger({ clock });
+  }
+  const path = /^sqlite:(.+)$/s.exec(store)?.[1];
+  if (path !== undefined) {
+    const { openSqliteLedger } = await import("./ledger/sqlite/sqlite-ledger.js");
+    return openSqliteLedger({ path, clock, logger });
+  }
+  throw new JobtableError(
+    "invalid_config",
+    `store: expected memory or sqlite:PATH, got ${withoutPassword(store)}`,
+  );
+}
+
+export interface OpenOptions {
+  /** Default: the setting's. */
+  readonly store: string | undefined;
+  readonly tasks: TaskRegistry;
+  /** In ms; what is left out has the setting's default. */
+  readonly settings: Partial<EngineSettings>;
+  /** Default: silent. */
+  readonly logger: Logger | undefined;
+  /** Whether this process claims and runs jobs. */
+  readonly worker: boolean;
+}
+
+/**
+ * A ledger and an engine on it, for a program. The environment is not read.
+ * @throws JobtableError `invalid_config`; a `LedgerError` when the store can't be opened.
+ */
+export async function openEngine(
+  options: OpenOptions,
+): Promise<{ readonly engine: Engine; readonly ledger: Ledger }> {
+  const { tasks, worker, logger = silentLogger, store = SETTINGS.store.default } = options;
+  const settings = completeSettings(options.settings, store === "memory");
+  const ledger = await openLedger(store, { logger });
+  return { ledger, engine: createEngine({ ledger, tasks, settings, logger, worker }) };
+}
+
+/** @throws JobtableError `invalid_config` that names the option and what it takes. */
+function completeSettings(given: Partial<EngineSettings>, inMemory: boolean): EngineSettings {
+  const left = new Map<string, unknown>(Object.entries(given));
+  const setting = (name: EngineSetting): number => {
+    const { key } = settingRow(name);
+    const value = left.get(key);
+    left.delete(key);
+    return value === undefined ? presetOf(name, inMemory) : checked(name, value);
+  };
+  const settings: EngineSettings = {
+    asyncTimeoutMs: setting("async_timeout"),
+    asyncMaxQueue: setting("async_max_queue"),
+    asyncJobTtlMs: setting("async_job_ttl"),
+    asyncMaxCompleted: setting("async_max_completed"),
+    maxWorkers: setting("max_workers"),
+    pollIntervalMs: setting("poll_interval"),
+    jobTimeoutMs: setting("job_timeout"),
+    workerTimeoutMs: setting("worker_timeout"),
+    modelRunTimeoutMs: setting("model_run_timeout"),
+    maxQueueDepth: setting("max_queue_depth"),
+    cancelGraceMs: setting("cancel_grace"),
+    shutdownTimeoutMs: setting("shutdown_timeout"),
+  };
+  for (const [option, value] of left)
+    if (value !== undefined)
+      throw new JobtableError("invalid_config", `unknown option ${JSON.stringify(option)}`);
+  return settings;
+}
+
+/** The settings that count something or last for some time. */
+type EngineSetting = {
+  [Name in SettingName]: (typeof SETTINGS)[Name]["kind"] extends "integer" | "duration"
+    ? Name
+    : never;
+}[SettingName];
+
+function presetOf(name: EngineSetting, inMemory: boolean): number {
+  const row = SETTINGS[name];
+  if (row.kind === "duration") return row.unit === "s" ? row.default * 1_000 : row.default;
+  return inMemory && "defaultInMemory" in row ? row.defaultInMemory : row.default;
+}
+
+/** Options of the library are in ms where their name ends so. */
+function checked(name: EngineSetting, value: unknown): number {
+  const row = settingRow(name);
+  const reading = readValue(row, row.kind === "duration" ? `${String(value)}ms` : value);
+  if (reading.kind === "read" && typeof value === "number") return value;
+  const expected = reading.kind === "wrong" ? reading.expected : "a number";
+  throw new JobtableError(
+    "invalid_config",
+    `option ${row.key}: expected ${expected}, got ${String(value)}`,
+  );
+}
+
+/** A mistyped URL may carry a password, and messages are logged. */
+function withoutPassword(store: string): string {
+  return JSON.stringify(store.replace(/\/\/([^@/]*)@/, "//***@"));
+}

@@ -1,0 +1,121 @@
+/**
+ * The way in for jobs: checks the request, then records it within the bound. Concurrent submits share
+ * one call of the ledger, whose check against the bound and record are one step; nothing here counts.
+ */
+import type { Job, NewJob } from "../job/job.js";
+import { MAX_ATTEMPTS } from "../job/limits.js";
+import { PAYLOAD_VERSION } from "../job/payload.js";
+import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
+import type { Clock } from "../runtime/clock.js";
+import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
+import type { InputIssue } from "../task/schema.js";
+import { acceptInput, type AcceptedInput } from "./accepted-input.js";
+import type { EngineObserver, EngineSettings, SubmitRequest, SubmitResult } from "./api.js";
+import { Batcher } from "./batcher.js";
+import type { CautiousAverage } from "./cautious-average.js";
+import { retryAfterS } from "./retry-after.js";
+
+/** What every ledger's column holds. */
+const MAX_PRIORITY = 2 ** 31 - 1;
+/** A year: a delay beyond it is a mistake. */
+const MAX_DELAY_MS = 365 * 86_400_000;
+const MAX_TIMEOUT_MS = 365 * 86_400_000;
+
+const NOT_READY: SubmitResult = { kind: "not_ready", reason: "shutting down" };
+
+export interface AdmissionPorts {
+  readonly ledger: Ledger;
+  readonly tasks: TaskRegistry;
+  readonly settings: EngineSettings;
+  readonly clock: Clock;
+  readonly observer: EngineObserver;
+  readonly runTimes: CautiousAverage;
+  readonly newId: () => string;
+  /** Called when a job is about to be recorded, and after it was. */
+  readonly beforeSubmit: () => void;
+  readonly accepted: (job: Job) => void;
+}
+
+export class Admission {
+  readonly #ports: AdmissionPorts;
+  readonly #batcher: Batcher<NewJob, SubmitOutcome>;
+  #closed = false;
+
+  constructor(ports: AdmissionPorts) {
+    this.#ports = ports;
+    const bound = { maxDepth: ports.settings.asyncMaxQueue };
+    this.#batcher = new Batcher((jobs) => ports.ledger.submit(jobs, bound), {
+      weigh: ({ payloadJson }) => payloadJson.length,
+    });
+  }
+
+  /** From now on everything is answered with `not_ready`. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Rejects with a `LedgerError` when the job could not be recorded. */
+  async submit(request: SubmitRequest): Promise<SubmitResult> {
+    const { tasks, settings, observer } = this.#ports;
+    if (this.#closed) return NOT_READY;
+    const decision = acceptInput(tasks, request.task, request.input);
+    const accepted = decision instanceof Promise ? await decision : decision;
+    if (accepted.kind !== "input") return accepted;
+    if (this.#closed) return NOT_READY;
+    const issues = optionIssues(request);
+    if (issues.length > 0) return { kind: "invalid", empty: false, issues };
+    if (settings.asyncMaxQueue <= 0) return this.#full(request.task);
+    this.#ports.beforeSubmit();
+    const outcome = await this.#batcher.add(this.#newJob(request, accepted));
+    if (outcome.kind === "full") return this.#full(request.task);
+    observer.jobAccepted(request.task);
+    this.#ports.accepted(outcome.job);
+    return { kind: "accepted", job: outcome.job };
+  }
+
+  #newJob(request: SubmitRequest, { task, payloadJson }: AcceptedInput): NewJob {
+    const { delayMs, priority, timeoutMs, requestId } = request;
+    return {
+      jobId: this.#ports.newId(),
+      task: task.name,
+      schemaVersion: PAYLOAD_VERSION,
+      payloadJson,
+      maxAttempts: maxAttemptsOf(request, task),
+      priority: priority ?? 0,
+      runAtMs: delayMs === undefined || delayMs === 0 ? null : this.#ports.clock.nowMs() + delayMs,
+      timeoutMs: timeoutMs ?? null,
+      requestId: requestId ?? null,
+    };
+  }
+
+  #full(task: string): SubmitResult {
+    const { settings, runTimes, observer } = this.#ports;
+    observer.jobRefused(task);
+    return {
+      kind: "full",
+      limit: settings.asyncMaxQueue,
+      retryAfterS: retryAfterS(1, settings.maxWorkers, runTimes.value),
+    };
+  }
+}
+
+function maxAttemptsOf(request: SubmitRequest, task: RegisteredTask): number {
+  return request.maxAttempts ?? task.maxAttempts;
+}
+
+function optionIssues(request: SubmitRequest): InputIssue[] {
+  const issues: InputIssue[] = [];
+  const check = (path: keyof SubmitRequest, least: number, most: number, whole: boolean): void => {
+    const value = request[path];
+    if (value === undefined) return;
+    const fits = typeof value === "number" && value >= least && value <= most;
+    if (fits && (!whole || Number.isInteger(value))) return;
+    const kind = whole ? "an integer" : "a number";
+    issues.push({ path, message: `must be ${kind} from ${String(least)} to ${String(most)}` });
+  };
+  check("priority", -MAX_PRIORITY, MAX_PRIORITY, true);
+  check("maxAttempts", 1, MAX_ATTEMPTS, true);
+  check("delayMs", 0, MAX_DELAY_MS, false);
+  check("timeoutMs", 1, MAX_TIMEOUT_MS, false);
+  return issues;
+}

@@ -1,0 +1,109 @@
+/**
+ * One run of a task, of a job or a synchronous request alike: starts it, holds it to its time limit,
+ * passes on why it should stop, and kills it when it does not.
+ *
+ * The time limit counts from the start of the run (not from the claim: a job may have waited in a
+ * buffer). After the limit, a cancel or a lost claim the handler has a grace period to stop by
+ * itself; then it is killed, or given up when it runs inline. `outcome` settles when the handler is
+ * gone (or given up), and not before: whoever holds the slot gives it back then. Never rejects.
+ */
+import type { Clock } from "../runtime/clock.js";
+import type { StopCause } from "./ending.js";
+import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner/runner.js";
+
+export interface AttemptOptions {
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly request: RunRequest;
+  readonly listener: RunListener;
+  /** ms; 0: none. */
+  readonly limitMs: number;
+  /** How long the handler may go on after it was told to stop, ms. */
+  readonly graceMs: number;
+}
+
+/** The reason on the handler's signal. */
+const REASONS = {
+  cancelled: "cancelled",
+  lost: "the job is no longer this worker's",
+  time_limit: "time limit",
+  shutdown: "shutdown",
+  caller_gone: "the caller is gone",
+} as const satisfies Record<StopCause, string>;
+
+export class Attempt {
+  readonly outcome: Promise<RunOutcome>;
+  /** Why it was told to stop, in no order; empty when it ended by itself. */
+  readonly causes: ReadonlySet<StopCause>;
+  readonly limitMs: number;
+  readonly #causes = new Set<StopCause>();
+  readonly #clock: Clock;
+  readonly #graceMs: number;
+  readonly #run: Run;
+  readonly #startedMs: number;
+  #endedMs: number | null = null;
+  #cancelLimit: (() => void) | null = null;
+  #cancelGrace: (() => void) | null = null;
+
+  constructor({ runner, clock, request, listener, limitMs, graceMs }: AttemptOptions) {
+    this.causes = this.#causes;
+    this.limitMs = limitMs;
+    this.#clock = clock;
+    this.#graceMs = graceMs;
+    this.#startedMs = clock.monotonicMs();
+    this.#run = startRun(runner, request, listener);
+    if (limitMs > 0)
+      this.#cancelLimit = clock.timer(limitMs, () => {
+        this.stop("time_limit");
+      });
+    this.outcome = this.#run.outcome.then((outcome) => {
+      this.#ended();
+      return outcome;
+    });
+  }
+
+  /** How long it ran, ms: until now, or to its end. */
+  get runMs(): number {
+    return (this.#endedMs ?? this.#clock.monotonicMs()) - this.#startedMs;
+  }
+
+  /** Tells the handler to stop, and why. For a shutdown no grace is counted: its deadline is the caller's. */
+  stop(cause: StopCause): void {
+    if (this.#endedMs !== null || this.#causes.has(cause)) return;
+    this.#causes.add(cause);
+    this.#run.abort(REASONS[cause]);
+    if (cause === "shutdown" || this.#cancelGrace !== null) return;
+    this.#cancelGrace = this.#clock.timer(this.#graceMs, () => {
+      this.kill();
+    });
+  }
+
+  /** Ends it for good. After the end it does nothing. */
+  kill(): void {
+    if (this.#endedMs === null) this.#run.kill();
+  }
+
+  #ended(): void {
+    this.#endedMs = this.#clock.monotonicMs();
+    this.#cancelLimit?.();
+    this.#cancelGrace?.();
+  }
+}
+
+/** A runner that throws is a bug of ours; the job still has to end, and its slot to come back. */
+function startRun(runner: Runner, request: RunRequest, listener: RunListener): Run {
+  try {
+    return runner.start(request, listener);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return {
+      outcome: Promise.resolve({
+        kind: "failed",
+        errorMessage: `RunnerFault: ${message}`,
+        retry: "default",
+      }),
+      abort: () => undefined,
+      kill: () => undefined,
+    };
+  }
+}

@@ -1,0 +1,304 @@
+/**
+ * The engine: puts the parts together and starts and stops them in order. What each of them does
+ * stands in its own file.
+ *
+ * Starting: the first beat makes the worker known, then it claims, then maintenance begins.
+ * Stopping: nothing new comes in, handlers are told to stop and waited for, what remains is killed,
+ * the ends are recorded, and only then do the beats cease. What could not be recorded by then is
+ * found by stuck detection.
+ */
+import { JobtableError } from "../job/errors.js";
+import type { Job } from "../job/job.js";
+import type {
+  CancelOutcome,
+  Counts,
+  JobPage,
+  JobResult,
+  Ledger,
+  ListQuery,
+} from "../ledger/ledger.js";
+import { systemClock, type Clock } from "../runtime/clock.js";
+import { keepAlive } from "../runtime/keep-alive.js";
+import type { Logger } from "../runtime/logger.js";
+import { systemProcesses, type Processes } from "../runtime/process-identity.js";
+import { idSource, newWorkerId, systemRandom, type Random } from "../runtime/random.js";
+import type { TaskRegistry } from "../task/registry.js";
+import { Admission } from "./admission.js";
+import type {
+  Engine,
+  EngineObserver,
+  EngineSettings,
+  HealthReport,
+  SubmitRequest,
+  SubmitResult,
+  SyncOutcome,
+  SyncRequest,
+  WaitOptions,
+} from "./api.js";
+import { Batcher } from "./batcher.js";
+import { CautiousAverage } from "./cautious-average.js";
+import { LedgerFaults } from "./ledger-faults.js";
+import { Maintenance } from "./maintenance.js";
+import { Pool } from "./pool.js";
+import { Readiness } from "./readiness.js";
+import { dispatchRunner } from "./runner/dispatch-runner.js";
+import { createInlineRunner } from "./runner/inline-runner.js";
+import type { Runner } from "./runner/runner.js";
+import { createThreadRunner } from "./runner/thread-runner.js";
+import { SyncRequests } from "./sync-requests.js";
+import { Waits } from "./waits.js";
+import { within } from "./within.js";
+import { WorkerSide } from "./worker-side.js";
+
+export interface EngineOptions {
+  readonly ledger: Ledger;
+  readonly tasks: TaskRegistry;
+  readonly settings: EngineSettings;
+  readonly logger: Logger;
+  /** Whether this process claims and runs jobs. Synchronous requests run here in any case. */
+  readonly worker: boolean;
+  /** Default: threads for task files, this process for functions. */
+  readonly runner?: Runner;
+  /** Default: counts nothing. */
+  readonly observer?: EngineObserver;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly processes?: Processes;
+}
+
+type Parts = Required<EngineOptions>;
+
+/** After the shutdown limit: what was killed is gone and recorded within milliseconds, or the ledger is down. */
+const RECORD_LIMIT_MS = 2_000;
+
+/** The engine does not own the ledger: whoever opened it closes it, after `stop()`. */
+export function createEngine(options: EngineOptions): Engine {
+  const { settings, logger, clock = systemClock } = options;
+  return new JobtableEngine({
+    ...options,
+    clock,
+    random: options.random ?? systemRandom(),
+    observer: options.observer ?? BLIND,
+    processes: options.processes ?? systemProcesses(),
+    runner:
+      options.runner ??
+      dispatchRunner({
+        inline: createInlineRunner({ clock }),
+        thread: createThreadRunner({ maxThreads: settings.maxWorkers, logger }),
+      }),
+  });
+}
+
+const BLIND: EngineObserver = {
+  jobAccepted: () => undefined,
+  jobRefused: () => undefined,
+  jobStarted: () => undefined,
+  jobEnded: () => undefined,
+  requestRefused: () => undefined,
+  requestEnded: () => undefined,
+};
+
+type State = "new" | "starting" | "running" | "draining" | "stopped";
+
+class JobtableEngine implements Engine {
+  readonly tasks: TaskRegistry;
+  readonly #options: Parts;
+  readonly #pool: Pool;
+  readonly #faults: LedgerFaults;
+  readonly #looks: Batcher<string, Job | null>;
+  readonly #admission: Admission;
+  readonly #sync: SyncRequests;
+  readonly #waits: Waits;
+  readonly #maintenance: Maintenance;
+  readonly #readiness: Readiness;
+  readonly #worker: WorkerSide | null;
+  readonly #workerId = newWorkerId();
+  #state: State = "new";
+  #starting: Promise<void> | null = null;
+  #stopping: Promise<void> | null = null;
+  #letGo: (() => void) | null = null;
+
+  constructor(options: Parts) {
+    const { ledger, clock, logger, settings, random, processes } = options;
+    this.#options = options;
+    this.tasks = options.tasks;
+    const runTimes = new CautiousAverage();
+    const faults = new LedgerFaults(logger);
+    const looks = new Batcher<string, Job | null>((ids) => ledger.get(ids));
+    const shared = { ...options, faults, looks, runTimes };
+    this.#faults = faults;
+    this.#looks = looks;
+    this.#pool = new Pool(settings.maxWorkers);
+    this.#maintenance = new Maintenance({
+      ...shared,
+      alive: () => this.#worker?.alive() ?? Promise.resolve(true),
+    });
+    const { retention, expiry } = this.#maintenance;
+    this.#admission = new Admission({
+      ...shared,
+      newId: idSource(clock, random),
+      beforeSubmit: () => {
+        if (this.#state === "running") retention.submitting();
+      },
+      accepted: () => {
+        expiry.queued();
+      },
+    });
+    this.#sync = new SyncRequests({ ...shared, pool: this.#pool });
+    this.#waits = new Waits({ ledger, looks, clock });
+    this.#readiness = new Readiness(ledger, clock, faults);
+    this.#worker = options.worker
+      ? new WorkerSide({
+          ...shared,
+          workerId: this.#workerId,
+          pool: this.#pool,
+          identity: processes.self,
+          jobEnded: () => {
+            retention.ended();
+          },
+        })
+      : null;
+  }
+
+  submit(request: SubmitRequest): Promise<SubmitResult> {
+    return this.#admission.submit(request);
+  }
+
+  run(request: SyncRequest): Promise<SyncOutcome> {
+    return this.#sync.run(request);
+  }
+
+  get(jobId: string): Promise<Job | null> {
+    return this.#looks.add(jobId);
+  }
+
+  wait(jobId: string, options: WaitOptions): Promise<Job | null> {
+    return this.#waits.wait(jobId, options);
+  }
+
+  result(jobId: string): Promise<JobResult | null> {
+    return this.#options.ledger.result(jobId);
+  }
+
+  async cancel(jobId: string): Promise<CancelOutcome> {
+    const [outcome] = await this.#options.ledger.cancel([jobId]);
+    return outcome ?? { kind: "unknown" };
+  }
+
+  list(query: ListQuery): Promise<JobPage> {
+    return this.#options.ledger.list(query);
+  }
+
+  counts(): Promise<Counts> {
+    return this.#options.ledger.counts();
+  }
+
+  health(): HealthReport {
+    const { settings } = this.#options;
+    const tally = this.#worker?.tally;
+    return {
+      state: this.#healthState(),
+      workerId: this.#worker === null ? null : this.#workerId,
+      maxWorkers: settings.maxWorkers,
+      pollIntervalMs: settings.pollIntervalMs,
+      busy: this.#pool.busy,
+      waiting: this.#sync.waiting,
+      processed: tally?.processed ?? 0,
+      failed: tally?.failed ?? 0,
+      cancelled: tally?.cancelled ?? 0,
+      lastHeartbeatMs: this.#worker?.lastBeatMs ?? null,
+      ledgerFault: this.#faults.fault,
+    };
+  }
+
+  async ready(): Promise<{ readonly ready: boolean; readonly reason: string | null }> {
+    if (this.#state === "new" || this.#state === "starting")
+      return { ready: false, reason: "starting" };
+    if (this.#state !== "running") return { ready: false, reason: "shutting down" };
+    const reason = await this.#readiness.fault();
+    return { ready: reason === null, reason };
+  }
+
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #start(): Promise<void> {
+    if (this.#state !== "new")
+      throw new JobtableError("not_ready", "the engine was stopped: make a new one");
+    this.#state = "starting";
+    this.#letGo = keepAlive();
+    try {
+      await this.#worker?.start();
+    } catch (error) {
+      this.#letGo();
+      throw error;
+    }
+    if (this.#stopping !== null) return;
+    this.#maintenance.start();
+    this.#state = "running";
+    this.#log("started");
+  }
+
+  async #stop(): Promise<void> {
+    const { clock, settings, runner } = this.#options;
+    const letGo = keepAlive();
+    this.#state = "draining";
+    this.#admission.close();
+    this.#waits.close();
+    this.#sync.shutDown();
+    const over = Promise.all([
+      this.#worker?.shutDown(),
+      this.#sync.allOver(),
+      this.#maintenance.stop(),
+    ]);
+    const killAll = (): void => {
+      this.#worker?.killAll();
+      this.#sync.killAll();
+    };
+    await within(clock, settings.shutdownTimeoutMs, over, killAll);
+    await within(clock, RECORD_LIMIT_MS, over, () => undefined);
+    this.#worker?.giveUp();
+    if (this.#worker !== null && this.#starting !== null)
+      await within(clock, RECORD_LIMIT_MS, this.#worker.leave(), () => undefined);
+    await within(clock, RECORD_LIMIT_MS, runner.close(), () => undefined);
+    this.#state = "stopped";
+    this.#log("stopped");
+    this.#letGo?.();
+    letGo();
+  }
+
+  #healthState(): HealthReport["state"] {
+    switch (this.#state) {
+      case "new":
+        return this.#worker === null ? "idle" : "starting";
+      case "running":
+        return this.#worker === null ? "idle" : "running";
+      case "starting":
+      case "draining":
+      case "stopped":
+        return this.#state;
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  #log(event: "started" | "stopped"): void {
+    const { logger, settings, ledger, worker } = this.#options;
+    logger.info(
+      {
+        worker_id: worker ? this.#workerId : null,
+        ledger: ledger.kind,
+        max_workers: settings.maxWorkers,
+        tasks: this.tasks.names,
+      },
+      `engine ${event}`,
+    );
+  }
+}

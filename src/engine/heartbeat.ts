@@ -1,0 +1,132 @@
+/**
+ * Tells the ledger that this worker and its jobs are alive: one statement per beat for all of them,
+ * with what the handlers reported. The answer names the jobs that were cancelled or lost.
+ *
+ * One beat is under way at a time; who asks meanwhile gets the next one. Beats go on until `stop`,
+ * which is called after the last job has ended. A failed beat is tried again soon, and changes
+ * nothing: only an answer can tell that a job was lost.
+ */
+import type { HeartbeatAnswer, Ledger, WorkerBeat } from "../ledger/ledger.js";
+import type { Clock } from "../runtime/clock.js";
+import type { LedgerFaults } from "./ledger-faults.js";
+import type { OwnedJobs } from "./owned-jobs.js";
+
+/** A third of the shortest timeout: two beats may be lost before anyone takes this worker for lost. */
+const BEATS_PER_TIMEOUT = 3;
+const SHORTEST_INTERVAL_MS = 250;
+const LONGEST_INTERVAL_MS = 10_000;
+/** How long a report may wait for its beat. */
+const PROGRESS_WITHIN_MS = 500;
+/** After a failed beat: soon enough that a short break costs no job its owner. */
+const RETRY_AFTER_MS = 1_000;
+
+export interface HeartbeatPorts {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly faults: LedgerFaults;
+  readonly owned: OwnedJobs;
+  readonly workerTimeoutMs: number;
+  readonly jobTimeoutMs: number;
+  /** The worker's row as it is now. */
+  readonly describe: () => WorkerBeat;
+}
+
+export class Heartbeat {
+  readonly intervalMs: number;
+  readonly #ports: HeartbeatPorts;
+  #beating: Promise<boolean> | null = null;
+  #next: Promise<boolean> | null = null;
+  #cancelTimer: (() => void) | null = null;
+  #dueMs = Infinity;
+  #lastWallMs: number | null = null;
+  #started = false;
+
+  constructor(ports: HeartbeatPorts) {
+    this.#ports = ports;
+    this.intervalMs = Math.min(
+      Math.max(
+        Math.min(ports.workerTimeoutMs, ports.jobTimeoutMs) / BEATS_PER_TIMEOUT,
+        SHORTEST_INTERVAL_MS,
+      ),
+      LONGEST_INTERVAL_MS,
+    );
+  }
+
+  /** When the ledger last took a beat: wall time in ms, or null before the first. */
+  get lastBeatMs(): number | null {
+    return this.#lastWallMs;
+  }
+
+  /** Beats once and then on and on. Rejects with what the first beat was rejected with. */
+  async start(): Promise<void> {
+    await this.#send();
+    this.#started = true;
+    this.#beatWithin(this.intervalMs);
+  }
+
+  /** Beats now. Resolves to whether the ledger took it; never rejects. */
+  beat(): Promise<boolean> {
+    if (this.#beating === null) return this.#begin();
+    this.#next ??= this.#beating.then(() => {
+      this.#next = null;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  /** Something changed that should be known soon. */
+  progressed(): void {
+    this.#beatWithin(PROGRESS_WITHIN_MS);
+  }
+
+  /** Ends the beats and waits for the one under way. Idempotent. */
+  async stop(): Promise<void> {
+    this.#started = false;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    while (this.#beating !== null) await this.#beating;
+  }
+
+  #begin(): Promise<boolean> {
+    this.#beating = this.#send().then(
+      () => this.#ended(true),
+      (error: unknown) => {
+        this.#ports.faults.failed("heartbeat", error);
+        return this.#ended(false);
+      },
+    );
+    return this.#beating;
+  }
+
+  #ended(taken: boolean): boolean {
+    this.#beating = null;
+    this.#beatWithin(taken ? this.intervalMs : Math.min(RETRY_AFTER_MS, this.intervalMs));
+    return taken;
+  }
+
+  async #send(): Promise<void> {
+    const { ledger, clock, owned, faults } = this.#ports;
+    this.#dueMs = Infinity;
+    const { beats, of } = owned.beats();
+    let answer: HeartbeatAnswer;
+    try {
+      answer = await ledger.heartbeat(this.#ports.describe(), beats);
+    } catch (error) {
+      owned.unanswered(beats, of);
+      throw error;
+    }
+    this.#lastWallMs = clock.nowMs();
+    faults.worked("heartbeat");
+    owned.answered(answer, of);
+  }
+
+  #beatWithin(delayMs: number): void {
+    const dueMs = this.#ports.clock.monotonicMs() + delayMs;
+    if (!this.#started || dueMs >= this.#dueMs) return;
+    this.#dueMs = dueMs;
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#ports.clock.timer(delayMs, () => {
+      void this.beat();
+    });
+  }
+}

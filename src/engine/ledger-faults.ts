@@ -1,0 +1,71 @@
+/**
+ * Whether the ledger answers, as the engine's own calls find out. A fault belongs to the verb that
+ * met it and goes when that verb works again: with a full disk, reads that still work must not hide
+ * that nothing can be recorded. Only verbs that are tried again by themselves report here, so that
+ * every fault ends by itself. Logged once per change, not per try.
+ */
+import { LedgerError } from "../job/errors.js";
+import type { Logger } from "../runtime/logger.js";
+
+export type WatchedVerb = "claim" | "settle" | "heartbeat" | "sweep" | "expire" | "evict";
+
+const DISPATCH: readonly WatchedVerb[] = ["settle", "heartbeat", "claim"];
+
+export class LedgerFaults {
+  readonly #logger: Logger;
+  readonly #faults = new Map<WatchedVerb, string>();
+  readonly #onRecovered: (() => void)[] = [];
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** One fault of those that last, as a sentence; null while there is none. */
+  get fault(): string | null {
+    for (const fault of this.#faults.values()) return fault;
+    return null;
+  }
+
+  /** One that keeps jobs from being run and recorded; maintenance that fails does not. */
+  get dispatchFault(): string | null {
+    for (const verb of DISPATCH) {
+      const fault = this.#faults.get(verb);
+      if (fault !== undefined) return fault;
+    }
+    return null;
+  }
+
+  has(verb: WatchedVerb): boolean {
+    return this.#faults.has(verb);
+  }
+
+  failed(verb: WatchedVerb, error: unknown): void {
+    const known = this.#faults.has(verb);
+    this.#faults.set(verb, faultMessage(error));
+    if (!known)
+      this.#logger.error({ verb, err: error }, "the ledger failed; trying again until it answers");
+  }
+
+  worked(verb: WatchedVerb): void {
+    if (this.#faults.size === 0 || !this.#faults.delete(verb)) return;
+    this.#logger.info({ verb }, "the ledger answers again");
+    for (const recovered of this.#onRecovered) recovered();
+  }
+
+  /** Calls `recovered` each time a fault has ended. */
+  onRecovered(recovered: () => void): void {
+    this.#onRecovered.push(recovered);
+  }
+}
+
+function faultMessage(error: unknown): string {
+  return error instanceof LedgerError ? error.message : "unexpected error of the ledger";
+}
+
+/** Whether trying the same call again can't help: the ledger is closed, or not one that we can use. */
+export function isFinal(error: unknown): boolean {
+  return (
+    error instanceof LedgerError &&
+    (error.code === "ledger_closed" || error.code === "ledger_newer")
+  );
+}

@@ -1,0 +1,145 @@
+/**
+ * Records what became of jobs, whatever the ledger does meanwhile. Concurrent ends go in one list.
+ * When the ledger is out of reach, or its disk is full, each end is kept and tried again until it is
+ * recorded, is known to be too late, or `giveUp` is called at the end of a shutdown; what is left
+ * then is found by stuck detection. What is kept is bounded by the slots and the claim-ahead buffer,
+ * since nothing is claimed while ends can't be recorded.
+ */
+import { LedgerError } from "../job/errors.js";
+import type { Claim } from "../job/job.js";
+import { delayWithoutJitter, withJitter } from "../job/retry.js";
+import { TRANSITIONS } from "../job/state.js";
+import type { End, Ledger, Settlement } from "../ledger/ledger.js";
+import type { Clock } from "../runtime/clock.js";
+import type { Logger } from "../runtime/logger.js";
+import type { Random } from "../runtime/random.js";
+import { Batcher } from "./batcher.js";
+import { isFinal, type LedgerFaults } from "./ledger-faults.js";
+
+/** `lost`: the claim was no longer ours, nothing changed. `unrecorded`: given up. */
+export type SettleOutcome = "recorded" | "lost" | "unrecorded";
+
+/** A ledger that restarts is back within a second or two; one that is down longer is not hammered. */
+const BACKOFF = { baseMs: 100, maxMs: 5_000 };
+
+const UNRECORDABLE: End = {
+  event: "fail",
+  errorMessage: "UnrecordableEnd: the job ended, but the ledger could not record how",
+};
+
+export interface SettlerPorts {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly faults: LedgerFaults;
+  readonly logger: Logger;
+}
+
+export class Settler {
+  readonly #ports: SettlerPorts;
+  readonly #batcher: Batcher<Settlement, boolean>;
+  /** The pause after a failure, shared by all ends that wait for the ledger. */
+  #pause: Promise<void> | null = null;
+  #endPause: (() => void) | null = null;
+  #failures = 0;
+  #givenUp = false;
+
+  constructor(ports: SettlerPorts) {
+    this.#ports = ports;
+    this.#batcher = new Batcher((list) => ports.ledger.settle(list), { weigh: settlementChars });
+  }
+
+  /** Never rejects. */
+  async settle(claim: Claim, end: End): Promise<SettleOutcome> {
+    const settlement: Settlement = { ...claim, end };
+    let failedBefore = false;
+    for (;;) {
+      try {
+        const happened = await this.#batcher.add(settlement);
+        this.#failures = 0;
+        this.#ports.faults.worked("settle");
+        if (happened) return "recorded";
+        return failedBefore && (await this.#wasRecorded(settlement)) ? "recorded" : "lost";
+      } catch (error) {
+        if (!(error instanceof LedgerError)) return this.#settleAlone(settlement, error);
+        this.#ports.faults.failed("settle", error);
+        failedBefore = true;
+        if (this.#givenUp || isFinal(error)) return "unrecorded";
+        await this.#pauseOnce();
+        if (this.#givenUp) return "unrecorded";
+      }
+    }
+  }
+
+  /** Ends all further tries; calls under way still answer. */
+  giveUp(): void {
+    this.#givenUp = true;
+    this.#endPause?.();
+  }
+
+  /**
+   * An error that ledgers do not reject with is a bug that one of the list may have set off: each is
+   * tried alone, so that it can't fail its mates, and at last recorded as failed, since every job ends.
+   */
+  async #settleAlone(settlement: Settlement, firstError: unknown): Promise<SettleOutcome> {
+    const { ledger, logger } = this.#ports;
+    logger.error({ job_id: settlement.jobId, err: firstError }, "recording an end failed oddly");
+    try {
+      const [happened] = await ledger.settle([settlement]);
+      return happened === true ? "recorded" : "lost";
+    } catch (error) {
+      logger.error({ job_id: settlement.jobId, err: error }, "this end can't be recorded");
+    }
+    try {
+      await ledger.settle([{ ...settlement, end: UNRECORDABLE }]);
+    } catch (error) {
+      logger.error({ job_id: settlement.jobId, err: error }, "nor that it failed");
+    }
+    return "unrecorded";
+  }
+
+  /** The connection may have broken after the commit: then the second try finds its own record. */
+  async #wasRecorded({ jobId, workerId, attempt, end }: Settlement): Promise<boolean> {
+    const [job] = await this.#ports.ledger.get([jobId]);
+    return (
+      job?.workerId === workerId &&
+      job.attempt === attempt &&
+      job.status === TRANSITIONS[end.event].to
+    );
+  }
+
+  #pauseOnce(): Promise<void> {
+    this.#pause ??= new Promise((resolve) => {
+      this.#failures += 1;
+      const delayMs = withJitter(
+        delayWithoutJitter(this.#failures, BACKOFF),
+        this.#ports.random.unit(),
+      );
+      const end = (): void => {
+        cancel();
+        this.#pause = null;
+        this.#endPause = null;
+        resolve();
+      };
+      const cancel = this.#ports.clock.timer(delayMs, end);
+      this.#endPause = end;
+    });
+    return this.#pause;
+  }
+}
+
+function settlementChars({ end }: Settlement): number {
+  switch (end.event) {
+    case "succeed":
+      return end.resultJson.length;
+    case "release":
+      return end.payloadJson.length;
+    case "fail":
+    case "time_out":
+    case "stop":
+    case "retry":
+      return 0;
+    default:
+      return end satisfies never;
+  }
+}

@@ -1,0 +1,140 @@
+/** The half of an engine that claims and runs jobs, wired together: claim loop, runs, ends and beats. */
+import type { Job } from "../job/job.js";
+import type { Ledger, WorkerBeat } from "../ledger/ledger.js";
+import type { Clock } from "../runtime/clock.js";
+import type { Logger } from "../runtime/logger.js";
+import type { ProcessIdentity } from "../runtime/process-identity.js";
+import type { Random } from "../runtime/random.js";
+import type { TaskRegistry } from "../task/registry.js";
+import type { EngineObserver, EngineSettings } from "./api.js";
+import type { Batcher } from "./batcher.js";
+import type { CautiousAverage } from "./cautious-average.js";
+import { Heartbeat } from "./heartbeat.js";
+import { JobRuns } from "./job-runs.js";
+import type { LedgerFaults } from "./ledger-faults.js";
+import { OwnedJobs } from "./owned-jobs.js";
+import type { Pool } from "./pool.js";
+import type { Runner } from "./runner/runner.js";
+import { Settler } from "./settler.js";
+import { Tally } from "./tally.js";
+import { Worker } from "./worker.js";
+
+export interface WorkerSidePorts {
+  readonly workerId: string;
+  readonly ledger: Ledger;
+  readonly tasks: TaskRegistry;
+  readonly runner: Runner;
+  readonly settings: EngineSettings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly observer: EngineObserver;
+  readonly pool: Pool;
+  readonly faults: LedgerFaults;
+  readonly looks: Batcher<string, Job | null>;
+  readonly runTimes: CautiousAverage;
+  readonly identity: ProcessIdentity;
+  /** A job became terminal here. */
+  readonly jobEnded: () => void;
+}
+
+export class WorkerSide {
+  readonly tally: Tally;
+  readonly #ports: WorkerSidePorts;
+  readonly #settler: Settler;
+  readonly #heartbeat: Heartbeat;
+  readonly #runs: JobRuns;
+  readonly #worker: Worker;
+  #draining = false;
+
+  constructor(ports: WorkerSidePorts) {
+    this.#ports = ports;
+    const { settings, ledger } = ports;
+    const owned = new OwnedJobs(ledger, ports.looks);
+    this.tally = new Tally(ports.jobEnded);
+    this.#settler = new Settler(ports);
+    this.#heartbeat = new Heartbeat({
+      ...ports,
+      owned,
+      workerTimeoutMs: settings.workerTimeoutMs,
+      jobTimeoutMs: settings.jobTimeoutMs,
+      describe: () => this.#describe(),
+    });
+    this.#runs = new JobRuns({
+      ...ports,
+      owned,
+      settler: this.#settler,
+      tally: this.tally,
+      progressed: () => {
+        this.#heartbeat.progressed();
+      },
+      flushProgress: () => this.#heartbeat.beat(),
+    });
+    this.#worker = new Worker({
+      ...ports,
+      taskNames: ports.tasks.names,
+      runs: this.#runs,
+      owned,
+      pollIntervalMs: settings.pollIntervalMs,
+    });
+  }
+
+  get lastBeatMs(): number | null {
+    return this.#heartbeat.lastBeatMs;
+  }
+
+  /** Makes the worker known, then claims. Rejects with a `LedgerError`. */
+  async start(): Promise<void> {
+    await this.#heartbeat.start();
+    this.#worker.start();
+  }
+
+  /** Whether the ledger has heard of this worker lately; beats now if not. */
+  async alive(): Promise<boolean> {
+    const { lastBeatMs, intervalMs } = this.#heartbeat;
+    const ageMs = lastBeatMs === null ? Infinity : this.#ports.clock.nowMs() - lastBeatMs;
+    return ageMs < intervalMs / 2 || this.#heartbeat.beat();
+  }
+
+  /** Claims nothing more and tells handlers to stop; resolves when all jobs are over, their ends recorded or given up. */
+  async shutDown(): Promise<void> {
+    this.#draining = true;
+    this.#runs.shutDown();
+    await Promise.all([this.#worker.drain(), this.#runs.allOver()]);
+  }
+
+  killAll(): void {
+    this.#runs.killAll();
+  }
+
+  /** Ends the attempts to record ends. */
+  giveUp(): void {
+    this.#settler.giveUp();
+  }
+
+  /** Ends the beats, and takes the worker off the list. */
+  async leave(): Promise<void> {
+    const { ledger, workerId, logger } = this.#ports;
+    await this.#heartbeat.stop();
+    try {
+      await ledger.leave(workerId);
+    } catch (error) {
+      logger.warn({ worker_id: workerId, err: error }, "the worker could not sign off");
+    }
+  }
+
+  #describe(): WorkerBeat {
+    const { workerId, identity, tasks, settings } = this.#ports;
+    const { processed, failed, cancelled } = this.tally;
+    return {
+      workerId,
+      ...identity,
+      state: this.#draining ? "draining" : "running",
+      tasks: tasks.names,
+      maxWorkers: settings.maxWorkers,
+      processed,
+      failed,
+      cancelled,
+    };
+  }
+}

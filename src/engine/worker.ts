@@ -1,0 +1,262 @@
+/**
+ * The claim loop: brings jobs from the ledger to free slots, and nothing more.
+ *
+ * For each slot it could use it puts a ticket into the pool's line, behind the synchronous requests
+ * that came before. Tickets granted in one turn are claimed for in one call; a slot for which no job
+ * came is given back at once. While more is known to wait, tickets stay in line, so that a slot that
+ * comes free finds its job. It claims when the ledger hints at work, when a slot comes free while
+ * more may wait, and once per poll interval as the fallback.
+ *
+ * Claimed jobs go through a buffer, which holds more than the free slots take only where runs are
+ * tiny (claim-ahead.ts), or where a claim was answered so late that its slots were given back. What
+ * waits there for too long is released to other workers. One claim is under way at a time.
+ */
+import type { Clock } from "../runtime/clock.js";
+import type { ClaimedJob, Ledger, Unsubscribe } from "../ledger/ledger.js";
+import { CautiousAverage } from "./cautious-average.js";
+import { claimAhead, MAX_BUFFERED_MS } from "./claim-ahead.js";
+import type { JobRuns } from "./job-runs.js";
+import type { LedgerFaults } from "./ledger-faults.js";
+import { Line } from "./line.js";
+import { OwnedJob, type OwnedJobs } from "./owned-jobs.js";
+import type { Pool, Slot } from "./pool.js";
+
+/** A claim that takes longer than this holds no slots: synchronous requests don't wait for a ledger that hangs. */
+const SLOTS_WAIT_MS = 250;
+
+export interface WorkerPorts {
+  readonly workerId: string;
+  readonly ledger: Ledger;
+  readonly taskNames: readonly string[];
+  readonly pool: Pool;
+  readonly runs: JobRuns;
+  readonly owned: OwnedJobs;
+  readonly faults: LedgerFaults;
+  readonly runTimes: CautiousAverage;
+  readonly clock: Clock;
+  readonly pollIntervalMs: number;
+}
+
+export class Worker {
+  readonly #ports: WorkerPorts;
+  readonly #payloadChars = new CautiousAverage();
+  /** Claimed, and without a slot. */
+  readonly #buffer = new Line<OwnedJob>();
+  /** Granted, and without a job. */
+  readonly #slots: Slot[] = [];
+  /** One for each place in the pool's line; the call leaves it. */
+  readonly #tickets = new Set<() => boolean>();
+  /** More may wait in the ledger than the last claim brought. */
+  #backlog = false;
+  #claiming: Promise<void> | null = null;
+  /** The claim under way takes so long that its slots were given back. */
+  #late = false;
+  #draining = true;
+  #pumpDue = false;
+  #stopListening: Unsubscribe | null = null;
+  #cancelPoll: (() => void) | null = null;
+  #cancelBufferTimer: (() => void) | null = null;
+
+  constructor(ports: WorkerPorts) {
+    this.#ports = ports;
+    ports.faults.onRecovered(() => {
+      this.#wake();
+    });
+  }
+
+  /** Begins to claim. */
+  start(): void {
+    this.#draining = false;
+    this.#stopListening = this.#ports.ledger.onWork(() => {
+      this.#wake();
+    });
+    this.#wake();
+  }
+
+  /** Claims nothing more and releases what waits in the buffer; resolves when that is recorded or given up. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    this.#backlog = false;
+    this.#stopListening?.();
+    this.#stopListening = null;
+    this.#cancelPoll?.();
+    this.#cancelPoll = null;
+    this.#keepTickets(0);
+    this.#giveSlotsBack();
+    this.#cancelBufferTimer?.();
+    this.#cancelBufferTimer = null;
+    await Promise.all([this.#claiming, this.#release(() => true)]);
+  }
+
+  #wake(): void {
+    if (this.#draining) return;
+    this.#backlog = true;
+    this.#schedulePump();
+  }
+
+  /** Once per turn, so that slots granted in one turn share a claim. */
+  #schedulePump(): void {
+    if (this.#pumpDue) return;
+    this.#pumpDue = true;
+    queueMicrotask(() => {
+      this.#pumpDue = false;
+      this.#pump();
+    });
+  }
+
+  /** Brings the tickets, the claim and the timers in line with what is known now. */
+  #pump(): void {
+    if (this.#draining) return;
+    const mayClaim = this.#mayClaim();
+    const seeks = mayClaim && (this.#backlog || (this.#claiming !== null && !this.#late));
+    this.#keepTickets(seeks ? this.#ports.pool.size : this.#buffer.size);
+    if (mayClaim && this.#backlog && this.#claiming === null) {
+      const limit = this.#claimLimit();
+      if (limit > 0) this.#claiming = this.#claim(limit);
+    }
+    if (this.#claiming === null || this.#late) this.#giveSlotsBack();
+    this.#armPoll();
+    this.#armBufferTimer();
+  }
+
+  /** Without a way to record ends and beats, more running jobs would only be more to lose. */
+  #mayClaim(): boolean {
+    const { faults } = this.#ports;
+    return !faults.has("settle") && !faults.has("heartbeat");
+  }
+
+  #claimLimit(): number {
+    const { pool, runTimes } = this.#ports;
+    const free = this.#slots.length;
+    const ahead = claimAhead({
+      slots: pool.size,
+      typicalRunMs: runTimes.value,
+      typicalPayloadChars: this.#payloadChars.value,
+    });
+    const room = Math.max(0, ahead - this.#buffer.size);
+    // With all slots at work the buffer is refilled when half of it is used up, not job by job.
+    if (free === 0 && room < ahead / 2) return 0;
+    return free + room;
+  }
+
+  /** Never rejects. */
+  async #claim(limit: number): Promise<void> {
+    const { ledger, workerId, taskNames, faults, clock } = this.#ports;
+    // A hint that comes from here on may be about a job that this claim did not see.
+    this.#backlog = false;
+    const cancelLate = clock.timer(SLOTS_WAIT_MS, () => {
+      this.#late = true;
+      this.#pump();
+    });
+    let failed = false;
+    try {
+      const claimed = await ledger.claim({ workerId, tasks: taskNames, limit });
+      faults.worked("claim");
+      for (const job of claimed) this.#receive(job);
+      if (claimed.length >= limit) this.#backlog = true;
+    } catch (error) {
+      faults.failed("claim", error);
+      failed = true;
+    }
+    cancelLate();
+    this.#late = false;
+    this.#claiming = null;
+    if (this.#draining) {
+      await this.#release(() => true);
+      return;
+    }
+    // The poll comes back to a ledger that failed; hints that came meanwhile don't make it faster.
+    if (failed) this.#backlog = false;
+    this.#cancelPoll?.();
+    this.#cancelPoll = null;
+    this.#dispatch();
+    this.#pump();
+  }
+
+  #receive(claimed: ClaimedJob): void {
+    const { workerId, owned: jobs, runs, clock } = this.#ports;
+    const owned = new OwnedJob(claimed, workerId, clock.monotonicMs());
+    this.#payloadChars.add(claimed.payloadJson.length);
+    jobs.add(owned);
+    const leave = this.#buffer.push(owned);
+    owned.onNews = () => {
+      if (leave()) void runs.settleUnstarted(owned, { event: "stop" });
+    };
+  }
+
+  /** Brings jobs and slots together. */
+  #dispatch(): void {
+    while (this.#slots.length > 0 && !this.#draining) {
+      const owned = this.#buffer.shift();
+      if (owned === undefined) return;
+      const slot = this.#slots.shift();
+      if (slot !== undefined) this.#ports.runs.start(owned, slot);
+    }
+  }
+
+  /** Holds as many tickets, granted slots included, as are of use now. */
+  #keepTickets(wanted: number): void {
+    const { pool } = this.#ports;
+    const count = Math.min(wanted, pool.size);
+    for (let held = this.#tickets.size + this.#slots.length; held < count; held += 1)
+      this.#takeTicket();
+    for (const leave of this.#tickets) {
+      if (this.#tickets.size + this.#slots.length <= count) return;
+      leave();
+      this.#tickets.delete(leave);
+    }
+  }
+
+  #takeTicket(): void {
+    let leave: (() => boolean) | null = null;
+    let granted = false;
+    leave = this.#ports.pool.enter((slot) => {
+      granted = true;
+      if (leave !== null) this.#tickets.delete(leave);
+      this.#slots.push(slot);
+      this.#dispatch();
+      this.#schedulePump();
+    });
+    if (!granted) this.#tickets.add(leave);
+  }
+
+  #giveSlotsBack(): void {
+    for (const slot of this.#slots.splice(0)) slot.release();
+  }
+
+  /** Gives buffered jobs back to the queue, for this worker or another. */
+  async #release(which: (owned: OwnedJob) => boolean): Promise<void> {
+    const released: Promise<void>[] = [];
+    for (let owned = this.#buffer.head; owned !== undefined; owned = this.#buffer.head) {
+      if (!which(owned)) break;
+      this.#buffer.shift();
+      const { payloadJson } = owned;
+      released.push(this.#ports.runs.settleUnstarted(owned, { event: "release", payloadJson }));
+    }
+    await Promise.all(released);
+  }
+
+  #armPoll(): void {
+    this.#cancelPoll ??= this.#ports.clock.timer(this.#ports.pollIntervalMs, () => {
+      this.#cancelPoll = null;
+      this.#wake();
+    });
+  }
+
+  #armBufferTimer(): void {
+    const { clock, runTimes } = this.#ports;
+    const oldest = this.#buffer.head;
+    if (oldest === undefined || this.#cancelBufferTimer !== null) return;
+    const leftMs = oldest.claimedMs + MAX_BUFFERED_MS - clock.monotonicMs();
+    this.#cancelBufferTimer = clock.timer(leftMs, () => {
+      this.#cancelBufferTimer = null;
+      const beforeMs = clock.monotonicMs() - MAX_BUFFERED_MS;
+      if ((this.#buffer.head?.claimedMs ?? Infinity) <= beforeMs) {
+        // Runs are not as short as they were: nothing more is claimed ahead for a while.
+        runTimes.add(MAX_BUFFERED_MS);
+        void this.#release(({ claimedMs }) => claimedMs <= beforeMs);
+      }
+      this.#armBufferTimer();
+    });
+  }
+}

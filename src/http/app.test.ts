@@ -1,0 +1,323 @@
+import type { FastifyInstance } from "fastify";
+import { METHODS } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import { appOn, job, WIRE_ID } from "../../test/http/scripted-engine.js";
+import type { LogFields, Logger } from "../runtime/logger.js";
+import { silentLogger } from "../runtime/logger.js";
+
+const apps: FastifyInstance[] = [];
+const on = (...given: Parameters<typeof appOn>): FastifyInstance => {
+  const app = appOn(...given);
+  apps.push(app);
+  return app;
+};
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+type Reply = Awaited<ReturnType<FastifyInstance["inject"]>>;
+
+/** What every error reply is: one of two shapes, with the headers of the house. */
+function expectOurs(reply: Reply, shape: "envelope" | "job"): void {
+  expect(reply.headers).toMatchObject({
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+    "x-request-id": expect.stringMatching(/./),
+  });
+  const body = reply.json<Record<string, unknown>>();
+  if (shape === "envelope")
+    expect(body).toMatchObject({
+      req_id: expect.any(String),
+      code: expect.any(Number),
+      msg: expect.any(String),
+      data: null,
+    });
+  else expect(body).toMatchObject({ error: expect.any(String) });
+  expect(body).not.toHaveProperty("statusCode");
+  expect(body).not.toHaveProperty("message");
+}
+
+const SYNC = "/tasks/ocr";
+const JSON_HEADERS = { "content-type": "application/json" };
+
+describe("bad requests never meet a default error", () => {
+  const bad: [
+    name: string,
+    payload: string,
+    headers: Record<string, string>,
+    status: number,
+    code: number,
+  ][] = [
+    ["no body", "", {}, 400, 50],
+    ["no body, but a type", "", JSON_HEADERS, 400, 50],
+    ["not JSON", "not json", JSON_HEADERS, 400, 50],
+    ["prototype", '{"__proto__":{}}', JSON_HEADERS, 400, 50],
+    ["text", "{}", { "content-type": "text/plain" }, 415, 60],
+    ["no type", "{}", {}, 415, 60],
+    ["a broken type", "{}", { "content-type": "json" }, 415, 60],
+    ["nearly JSON", "{}", { "content-type": "application/jsonp" }, 415, 60],
+    ["a form", "a=1", { "content-type": "application/x-www-form-urlencoded" }, 415, 60],
+    ["too large", JSON.stringify("x".repeat(2_000)), JSON_HEADERS, 413, 61],
+    ["gzip", "{}", { ...JSON_HEADERS, "content-encoding": "gzip" }, 415, 60],
+    ["null", "null", JSON_HEADERS, 422, 51],
+    ["an array", "[]", JSON_HEADERS, 422, 51],
+    ["a number", "7", JSON_HEADERS, 422, 51],
+    ["a numeric id", '{"req_id":7}', JSON_HEADERS, 422, 51],
+  ];
+  test.each(bad)("%s", async (_, payload, headers, status, code) => {
+    const app = on({});
+    for (const [url, shape] of [
+      [SYNC, "envelope"],
+      ["/", "envelope"],
+      ["/jobs", "job"],
+    ] as const) {
+      const reply = await app.inject({
+        method: "POST",
+        url,
+        headers,
+        ...(payload === "" ? {} : { payload }),
+      });
+      expect(reply.statusCode).toBe(status);
+      expectOurs(reply, shape);
+      expect(reply.json()).toMatchObject({ code });
+      expect(reply.headers.connection).not.toBe("close");
+    }
+  });
+
+  test.each([
+    "application/json; charset=utf-8",
+    "application/JSON",
+    "application/vnd.api+json;a=b",
+  ])("%s is JSON", async (type) => {
+    const app = on({ run: async () => ({ kind: "done", resultJson: "1" }) });
+    const reply = await app.inject({
+      method: "POST",
+      url: SYNC,
+      headers: { "content-type": type },
+      payload: "{}",
+    });
+    expect(reply.statusCode).toBe(200);
+  });
+
+  test.each([
+    ["/nope", "envelope"],
+    ["/jobsx", "envelope"],
+    ["/tasks", "envelope"],
+    ["/tasks/", "envelope"],
+    ["/tasks/ocr/more", "envelope"],
+    ["/%zz", "envelope"],
+    ["/tasks/%E0%A4%A", "envelope"],
+    [`/tasks/${"x".repeat(5_000)}`, "envelope"],
+    ["//", "envelope"],
+    ["/constructor", "envelope"],
+    ["/jobs/%zz", "job"],
+    [`/jobs/${WIRE_ID}/nonsense`, "job"],
+    [`/jobs/${WIRE_ID}/result/more`, "job"],
+    [`/jobs/${"x".repeat(5_000)}`, "job"],
+    ["/jobs/%ff/wait", "job"],
+  ] as const)("%.40s is not found, by any method and with any body", async (url, shape) => {
+    const app = on({});
+    for (const method of ["GET", "POST", "PATCH", "OPTIONS"] as const) {
+      const reply = await app.inject({
+        method,
+        url,
+        headers: { "content-type": "text/plain" },
+        ...(method === "GET" ? {} : { payload: "x".repeat(3_000) }),
+      });
+      expect(reply.statusCode).toBe(404);
+      expectOurs(reply, shape);
+      if (shape === "envelope") expect(reply.json()).toMatchObject({ code: 63, msg: "not found" });
+      else expect(reply.json()).toMatchObject({ error: "not found" });
+    }
+  });
+
+  test("/jobs/ without an id is a job nobody has", async () => {
+    const reply = await on({}).inject("/jobs/");
+    expect(reply.statusCode).toBe(404);
+    expectOurs(reply, "job");
+  });
+
+  test.each([
+    ["/jobs", "job", "POST, GET"],
+    [`/jobs/${WIRE_ID}`, "job", "GET, DELETE"],
+    [`/jobs/${WIRE_ID}/wait`, "job", "GET"],
+    [`/jobs/${WIRE_ID}/result`, "job", "GET"],
+    [SYNC, "envelope", "POST"],
+    ["/", "envelope", "POST"],
+    ["/healthz", "envelope", "GET, HEAD"],
+    ["/ready", "envelope", "GET, HEAD"],
+    ["/metrics", "envelope", "GET, HEAD"],
+    ["/openapi.json", "envelope", "GET, HEAD"],
+  ] as const)("%.20s refuses every other method", async (url, shape, allow) => {
+    const app = on({});
+    for (const method of METHODS.filter((one) => one !== "CONNECT")) {
+      if (allow.split(", ").includes(method)) continue;
+      const reply = await app.inject({
+        method: method as "GET",
+        url,
+        headers: { "content-type": "text/plain" },
+      });
+      expect([method, reply.statusCode, reply.headers["allow"]]).toEqual([method, 405, allow]);
+      if (method === "HEAD") continue;
+      expectOurs(reply, shape);
+      expect(reply.json()).toMatchObject(
+        shape === "job" ? { error: "method not allowed" } : { code: 62, msg: "method not allowed" },
+      );
+    }
+  });
+});
+
+describe("unknown errors", () => {
+  test("the client gets the registry's sentence and an id, the log gets the rest", async () => {
+    const logged: [LogFields, string][] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      error: (fields, message) => logged.push([fields, message]),
+    };
+    const secret = new TypeError("password=hunter2");
+    const fail = async (): Promise<never> => {
+      throw secret;
+    };
+    const app = on({ get: fail, run: fail, submit: fail }, {}, { logger });
+    const shown = await app.inject(`/jobs/${WIRE_ID}`);
+    expect(shown.statusCode).toBe(500);
+    expect(shown.json()).toEqual({ error: "internal server error", code: 64, req_id: "made-id" });
+    const ran = await app.inject({
+      method: "POST",
+      url: SYNC,
+      headers: JSON_HEADERS,
+      payload: '{"req_id":"mine"}',
+    });
+    expect(ran.json()).toEqual({
+      req_id: "mine",
+      code: 64,
+      msg: "internal server error",
+      data: null,
+    });
+    expect(logged).toEqual([
+      [
+        { err: secret, request_id: "made-id", method: "GET", route: "/jobs/{id}" },
+        "request failed",
+      ],
+      [
+        { err: secret, request_id: "made-id", method: "POST", route: "/tasks/{task}" },
+        "request failed",
+      ],
+    ]);
+  });
+
+  test("a job that is done without a result is such an error, not an answer", async () => {
+    const app = on({
+      result: async () => ({ job: job({ status: "succeeded" }), resultJson: null }),
+    });
+    expect((await app.inject(`/jobs/${WIRE_ID}/result`)).statusCode).toBe(500);
+  });
+});
+
+describe("the token", () => {
+  const guarded = (): FastifyInstance => on({ get: async () => job() }, { authToken: "s3cret-ä" });
+
+  test.each([
+    undefined,
+    "",
+    "Bearer",
+    "Bearer ",
+    "Bearer wrong",
+    "Bearer s3cret",
+    "Basic s3cret-ä",
+    "s3cret-ä",
+  ])("%s is not enough", async (authorization) => {
+    const app = guarded();
+    for (const [method, url, shape] of [
+      ["GET", `/jobs/${WIRE_ID}`, "job"],
+      ["POST", "/jobs", "job"],
+      ["PATCH", "/jobs", "job"],
+      ["POST", SYNC, "envelope"],
+      ["GET", "/nope", "envelope"],
+    ] as const) {
+      const reply = await app.inject({
+        method,
+        url,
+        headers: authorization === undefined ? {} : { authorization },
+      });
+      expect(reply.statusCode).toBe(401);
+      expect(reply.headers["www-authenticate"]).toBe('Bearer realm="jobtable"');
+      expectOurs(reply, shape);
+      expect(reply.json()).toMatchObject({ code: 401 });
+    }
+  });
+
+  test("the right one is, whatever the case of its scheme", async () => {
+    const app = guarded();
+    // As a client sends it: the bytes of UTF-8, which HTTP headers show as latin1.
+    const token = Buffer.from("s3cret-ä").toString("latin1");
+    for (const scheme of ["Bearer", "bearer", "BEARER "]) {
+      const reply = await app.inject({
+        url: `/jobs/${WIRE_ID}`,
+        headers: { authorization: `${scheme} ${token}` },
+      });
+      expect(reply.statusCode).toBe(200);
+    }
+  });
+
+  test("the service paths need none", async () => {
+    const app = guarded();
+    for (const url of ["/healthz", "/ready", "/metrics", "/openapi.json"]) {
+      expect((await app.inject(url)).statusCode).toBe(200);
+      expect((await app.inject({ method: "HEAD", url })).statusCode).toBe(200);
+    }
+  });
+});
+
+describe("service", () => {
+  test("alive, with the headers of every reply", async () => {
+    const reply = await on({}).inject({ url: "/healthz", headers: { "x-request-id": "probe" } });
+    expect(reply.json()).toEqual({ status: "ok" });
+    expect(reply.headers).toMatchObject({
+      "cache-control": "no-store",
+      "x-request-id": "probe",
+    });
+  });
+
+  test.each([
+    [async () => ({ ready: true, reason: null }), undefined, 200, { status: "ready" }],
+    [
+      async () => ({ ready: false, reason: "draining" }),
+      undefined,
+      503,
+      { status: "not ready", reason: "draining" },
+    ],
+    [
+      async () => ({ ready: true, reason: null }),
+      "the scheduler is down",
+      503,
+      { status: "not ready", reason: "the scheduler is down" },
+    ],
+    [
+      async () => {
+        throw new Error("secret");
+      },
+      undefined,
+      503,
+      { status: "not ready", reason: "the readiness check failed" },
+    ],
+  ])("ready or not, and why", async (ready, extra, status, body) => {
+    const app = on({ ready }, extra === undefined ? {} : { readyExtra: () => extra });
+    const reply = await app.inject("/ready");
+    expect(reply.statusCode).toBe(status);
+    expect(reply.json()).toEqual(body);
+  });
+});
+
+test("async off: every /jobs path is unknown, the synchronous path works", async () => {
+  const app = on({ run: async () => ({ kind: "done", resultJson: "1" }) }, { asyncEnabled: false });
+  for (const url of ["/jobs", "/jobs?limit=1", `/jobs/${WIRE_ID}`, `/jobs/${WIRE_ID}/wait`])
+    for (const method of ["GET", "POST", "DELETE"] as const) {
+      const reply = await app.inject({ method, url });
+      expect(reply.statusCode).toBe(404);
+      expect(reply.json()).toEqual({ error: "not found", code: 63 });
+      expectOurs(reply, "job");
+    }
+  const ran = await app.inject({ method: "POST", url: SYNC, headers: JSON_HEADERS, payload: "{}" });
+  expect(ran.statusCode).toBe(200);
+});

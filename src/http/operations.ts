@@ -1,0 +1,100 @@
+/** What the OpenAPI document says of each call, and by which schema its query and parameters are checked. */
+import type { FastifySchema } from "fastify";
+import { errors, JobParams, ListQuery, reply, TaskParams, WaitQuery } from "./schemas.js";
+
+const run = {
+  tags: ["tasks"],
+  summary: "Run a task now",
+  response: {
+    200: reply("Success", "What the task returned"),
+    ...errors("EnvelopeError", 400, 404, 413, 415, 422, 429, 504),
+  },
+};
+
+export const OPERATIONS = {
+  run: { ...run, operationId: "run", params: TaskParams },
+  runOnly: { ...run, operationId: "runOnly" },
+
+  submit: {
+    tags: ["jobs"],
+    operationId: "submit",
+    summary: "Accept a job",
+    response: {
+      202: reply("Accepted", "Recorded", ["Location"]),
+      ...errors("JobError", 400, 413, 415, 422, 429),
+    },
+  },
+  list: {
+    tags: ["jobs"],
+    operationId: "list",
+    summary: "Jobs, newest first",
+    querystring: ListQuery,
+    response: { 200: reply("JobList", "One page"), ...errors("JobError", 422) },
+  },
+  show: {
+    tags: ["jobs"],
+    operationId: "job",
+    summary: "One look at a job",
+    params: JobParams,
+    response: { 200: reply("Job", "The job"), ...errors("JobError", 404) },
+  },
+  cancel: {
+    tags: ["jobs"],
+    operationId: "cancel",
+    summary: "Cancel a job",
+    params: JobParams,
+    response: {
+      200: reply("Cancelled", "It was waiting, and is cancelled"),
+      202: reply("Cancelled", "It is running, and was told"),
+      ...errors("JobError", 404, 409),
+    },
+  },
+  wait: {
+    tags: ["jobs"],
+    operationId: "wait",
+    summary: "Look again when the state has changed",
+    params: JobParams,
+    querystring: WaitQuery,
+    response: { 200: reply("Job", "The job, changed or not"), ...errors("JobError", 404) },
+  },
+  result: {
+    tags: ["jobs"],
+    operationId: "result",
+    summary: "What the task returned",
+    params: JobParams,
+    response: {
+      200: reply("Success", "What the task returned"),
+      ...errors("JobError", 404, 409),
+    },
+  },
+
+  healthz: {
+    tags: ["service"],
+    operationId: "healthz",
+    summary: "The process is alive",
+    response: { 200: reply("Alive", "Alive") },
+  },
+  ready: {
+    tags: ["service"],
+    operationId: "ready",
+    summary: "It can take work",
+    response: {
+      200: reply("Readiness", "Ready"),
+      503: reply("Readiness", "Starting, draining, or cut off from the ledger"),
+    },
+  },
+  metrics: {
+    tags: ["service"],
+    operationId: "metrics",
+    summary: "Prometheus text",
+    response: {
+      200: { description: "Figures", content: { "text/plain": { schema: { type: "string" } } } },
+    },
+  },
+  openapi: {
+    tags: ["service"],
+    operationId: "openapi",
+    summary: "This description",
+    response: { 200: { description: "OpenAPI 3.1", type: "object" } },
+  },
+} as const satisfies Record<string, FastifySchema>;

@@ -1,0 +1,439 @@
+import type { FastifyInstance } from "fastify";
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  appOn,
+  job,
+  JOB_ID,
+  NOW_MS,
+  registry,
+  WIRE_ID,
+} from "../../../test/http/scripted-engine.js";
+import type { Engine, SubmitRequest } from "../../engine/api.js";
+import { LedgerError } from "../../job/errors.js";
+import type { ListQuery } from "../../ledger/ledger.js";
+
+const apps: FastifyInstance[] = [];
+const on = (...given: Parameters<typeof appOn>): FastifyInstance => {
+  const app = appOn(...given);
+  apps.push(app);
+  return app;
+};
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+/** An engine that accepts, and what it was asked for. */
+function accepting(names: readonly string[] = ["ocr"]): {
+  script: Partial<Engine>;
+  asked: SubmitRequest[];
+} {
+  const asked: SubmitRequest[] = [];
+  return {
+    asked,
+    script: {
+      tasks: registry(names),
+      submit: async (request) => {
+        asked.push(request);
+        return { kind: "accepted", job: job() };
+      },
+    },
+  };
+}
+
+const post = (app: FastifyInstance, payload: unknown, headers: Record<string, string> = {}) =>
+  app.inject({
+    method: "POST",
+    url: "/jobs",
+    headers: { "content-type": "application/json", ...headers },
+    payload: JSON.stringify(payload),
+  });
+
+describe("POST /jobs", () => {
+  test("202 to the letter", async () => {
+    const { script } = accepting();
+    const reply = await post(on(script), { img_data: "aGVsbG8=", req_id: "r1" });
+    expect(reply.statusCode).toBe(202);
+    expect(reply.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "x-request-id": "r1",
+      location: `/jobs/${WIRE_ID}`,
+    });
+    expect(reply.json()).toEqual({
+      job_id: WIRE_ID,
+      state: "pending",
+      poll_url: `/jobs/${WIRE_ID}`,
+      result_url: `/jobs/${WIRE_ID}/result`,
+    });
+  });
+
+  test("a bare input goes to the only task, without its req_id", async () => {
+    const { script, asked } = accepting();
+    await post(on(script), { img_data: "x", req_id: "r1" });
+    expect(asked).toEqual([{ task: "ocr", input: { img_data: "x" }, requestId: "r1" }]);
+  });
+
+  test("or to the default one among several", async () => {
+    const { script, asked } = accepting(["ocr", "asr"]);
+    await post(on(script, { defaultTask: "asr" }), { a: 1 });
+    expect(asked).toEqual([{ task: "asr", input: { a: 1 }, requestId: "made-id" }]);
+    const refused = await post(on(script), { a: 1 });
+    expect(refused.statusCode).toBe(422);
+    expect(refused.json()).toMatchObject({ known: ["ocr", "asr"] });
+  });
+
+  test("the full form carries options", async () => {
+    const { script, asked } = accepting();
+    const app = on(script);
+    await post(app, {
+      task: "ocr",
+      input: { task: "inner" },
+      req_id: "r",
+      priority: -5,
+      delay_ms: 100,
+      max_attempts: 3,
+      timeout_ms: 1_000,
+    });
+    await post(app, { task: "ocr" });
+    await post(app, { task: "ocr", input: null });
+    expect(asked).toEqual([
+      {
+        task: "ocr",
+        input: { task: "inner" },
+        requestId: "r",
+        priority: -5,
+        delayMs: 100,
+        maxAttempts: 3,
+        timeoutMs: 1_000,
+      },
+      { task: "ocr", input: {}, requestId: "made-id" },
+      { task: "ocr", input: null, requestId: "made-id" },
+    ]);
+  });
+
+  test("an input whose own task is no string is still bare", async () => {
+    const { script, asked } = accepting();
+    await post(on(script), { task: { kind: "translate" } });
+    expect(asked).toMatchObject([{ task: "ocr", input: { task: { kind: "translate" } } }]);
+  });
+
+  test("an input with a string task of its own is told where to put it", async () => {
+    const reply = await post(on(accepting().script), { task: "translate", text: "hi" });
+    expect(reply.statusCode).toBe(422);
+    expect(reply.json()).toEqual({
+      error: "unknown task: translate",
+      code: 51,
+      detail: expect.stringContaining('goes into "input"'),
+      known: ["ocr"],
+    });
+  });
+
+  test("unknown and wrong options are named, with the known ones", async () => {
+    const reply = await post(on(accepting().script), {
+      task: "ocr",
+      prio: 1,
+      priority: 1.5,
+      max_attempts: 0,
+      timeout_ms: "5",
+      delay_ms: -1,
+    });
+    expect(reply.statusCode).toBe(422);
+    const { issues, known, error } = reply.json<{
+      error: string;
+      issues: { path: string }[];
+      known: string[];
+    }>();
+    expect(error).toBe("invalid input");
+    expect(issues.map(({ path }) => path).sort()).toEqual([
+      "delay_ms",
+      "max_attempts",
+      "prio",
+      "priority",
+      "timeout_ms",
+    ]);
+    expect(known).toEqual([
+      "task",
+      "input",
+      "req_id",
+      "priority",
+      "delay_ms",
+      "max_attempts",
+      "timeout_ms",
+    ]);
+  });
+
+  test.each([
+    ["body before header", { req_id: "body" }, { "x-request-id": "header" }, "body", "body"],
+    ["header before made", {}, { "x-request-id": "header" }, "header", "header"],
+    ["made", {}, {}, "made-id", "made-id"],
+    ["a header nobody could echo", {}, { "x-request-id": "x".repeat(201) }, "made-id", "made-id"],
+    ["not header-safe", { req_id: "ä\r\nX: 1" }, {}, "ä\r\nX: 1", "made-id"],
+    ["unstorable", { req_id: "\0\ud800" }, {}, "\uFFFD\uFFFD", "made-id"],
+  ])("request id: %s", async (_, body, headers, recorded, header) => {
+    const { script, asked } = accepting();
+    const reply = await post(on(script), body, headers);
+    expect(reply.statusCode).toBe(202);
+    expect(asked[0]?.requestId).toBe(recorded);
+    expect(reply.headers["x-request-id"]).toBe(header);
+  });
+
+  test.each([
+    [
+      { kind: "full", limit: 16, retryAfterS: 7 },
+      429,
+      { error: "async queue full (max 16)", code: 429 },
+      "7",
+    ],
+    [
+      { kind: "not_ready", reason: "draining" },
+      503,
+      { error: "service not ready", code: 65, detail: "draining" },
+      "5",
+    ],
+    [
+      { kind: "invalid", empty: true, issues: [{ path: "img_data", message: "Required" }] },
+      400,
+      {
+        error: "model input empty",
+        code: 3,
+        detail: "img_data: Required",
+        issues: [{ path: "img_data", message: "Required" }],
+      },
+      undefined,
+    ],
+    [
+      { kind: "invalid", empty: false, issues: [{ path: "", message: "Expected object" }] },
+      422,
+      {
+        error: "invalid input",
+        code: 51,
+        detail: "Expected object",
+        issues: [{ path: "", message: "Expected object" }],
+      },
+      undefined,
+    ],
+  ] as const)("refusal %j", async (refusal, status, body, retryAfter) => {
+    const reply = await post(on({ submit: async () => refusal }), {});
+    expect(reply.statusCode).toBe(status);
+    expect(reply.json()).toEqual(body);
+    expect(reply.headers["retry-after"]).toBe(retryAfter);
+  });
+
+  test("a flood of complaints is cut", async () => {
+    const issues = Array.from({ length: 500 }, (_, at) => ({ path: `a.${at}`, message: "bad" }));
+    const reply = await post(
+      on({ submit: async () => ({ kind: "invalid", empty: false, issues }) }),
+      {},
+    );
+    const { issues: shown, detail } = reply.json<{ issues: unknown[]; detail: string }>();
+    expect(shown).toHaveLength(20);
+    expect(detail).toMatch(/; and 480 more$/);
+  });
+
+  test("a ledger that can't record: 503, with Retry-After only where trying again can help", async () => {
+    const failing = (code: "ledger_unavailable" | "ledger_newer") =>
+      post(
+        on({
+          submit: async () => {
+            throw new LedgerError(code, "postgres://user:secret@db");
+          },
+        }),
+        {},
+      );
+    const down = await failing("ledger_unavailable");
+    expect(down.statusCode).toBe(503);
+    expect(down.headers["retry-after"]).toBe("5");
+    expect(down.json()).toEqual({
+      error: "service not ready",
+      code: 65,
+      detail: "the ledger can't be reached",
+    });
+    const newer = await failing("ledger_newer");
+    expect(newer.statusCode).toBe(503);
+    expect(newer.headers["retry-after"]).toBeUndefined();
+    expect(newer.body).not.toContain("secret");
+  });
+});
+
+describe("GET /jobs/{id}", () => {
+  test("both spellings of the id", async () => {
+    const asked: string[] = [];
+    const app = on({
+      get: async (jobId) => {
+        asked.push(jobId);
+        return job();
+      },
+    });
+    for (const id of [WIRE_ID, JOB_ID]) {
+      const reply = await app.inject(`/jobs/${id}`);
+      expect(reply.json()).toMatchObject({ job_id: WIRE_ID, state: "pending", elapsed_ms: 1_500 });
+    }
+    expect(asked).toEqual([JOB_ID, JOB_ID]);
+  });
+
+  test.each(["nonexistent", WIRE_ID, "a%20b%2F%22", "x".repeat(900)])(
+    "404 repeats the id as given: %.30s",
+    async (id) => {
+      const app = on({ get: async () => null, wait: async () => null, result: async () => null });
+      for (const below of ["", "/wait?timeout=1", "/result"]) {
+        const reply = await app.inject(`/jobs/${id}${below}`);
+        expect(reply.statusCode).toBe(404);
+        expect(reply.json()).toEqual({
+          error: `job not found: ${decodeURIComponent(id)}`,
+          code: 63,
+        });
+      }
+    },
+  );
+});
+
+describe("GET /jobs/{id}/wait", () => {
+  test.each([
+    ["", 30_000],
+    ["?timeout=", 30_000],
+    ["?timeout=nonsense", 30_000],
+    ["?timeout=0", 30_000],
+    ["?timeout=-5", 30_000],
+    ["?timeout=1&timeout=2", 30_000],
+    ["?timeout=NaN", 30_000],
+    ["?timeout=0.2", 1],
+    ["?timeout=250", 250],
+    ["?timeout=999999999", 300_000],
+    ["?timeout=Infinity", 300_000],
+    ["?other=1&timeout=250", 250],
+  ])("%s waits %i ms for a change", async (query, timeoutMs) => {
+    const asked: unknown[] = [];
+    const app = on({
+      wait: async (jobId, { signal, ...options }) => {
+        asked.push({ jobId, ...options, aborted: signal?.aborted });
+        return job({ status: "running" });
+      },
+    });
+    const reply = await app.inject(`/jobs/${WIRE_ID}/wait${query}`);
+    expect(reply.json()).toMatchObject({ job_id: WIRE_ID, state: "running" });
+    expect(asked).toEqual([{ jobId: JOB_ID, timeoutMs, until: "change", aborted: false }]);
+  });
+});
+
+describe("GET /jobs/{id}/result", () => {
+  test("the envelope around the recorded text, with the job's own req_id", async () => {
+    const app = on({
+      result: async () => ({ job: job({ status: "succeeded" }), resultJson: '{"n": 1.0}' }),
+    });
+    const reply = await app.inject({
+      url: `/jobs/${WIRE_ID}/result`,
+      headers: { "x-request-id": "other" },
+    });
+    expect(reply.statusCode).toBe(200);
+    expect(reply.body).toBe('{"req_id":"r-1","code":0,"msg":"success","data":{"n": 1.0}}');
+    expect(reply.headers["x-request-id"]).toBe("other");
+  });
+
+  test.each([
+    ["queued", null, "pending", undefined],
+    ["running", null, "running", undefined],
+    ["failed", "Error: no", "failed", "Error: no"],
+    [
+      "timed_out",
+      "WaitTimeout: worker wait timeout",
+      "timeout",
+      "WaitTimeout: worker wait timeout",
+    ],
+    ["cancelled", null, "cancelled", "cancelled"],
+  ] as const)("409 while %s", async (status, errorMessage, state, reason) => {
+    const app = on({
+      result: async () => ({ job: job({ status, errorMessage }), resultJson: null }),
+    });
+    const reply = await app.inject(`/jobs/${WIRE_ID}/result`);
+    expect(reply.statusCode).toBe(409);
+    expect(reply.json()).toEqual({
+      error: `job not finished (state: ${state})`,
+      code: 409,
+      ...(reason === undefined ? {} : { reason }),
+    });
+  });
+});
+
+describe("DELETE /jobs/{id}", () => {
+  test.each([
+    ["cancelled", "cancelled", 200, { job_id: WIRE_ID, state: "cancelled" }],
+    ["requested", "running", 202, { job_id: WIRE_ID, state: "running" }],
+    ["terminal", "succeeded", 409, { error: "job already finished (state: done)", code: 409 }],
+  ] as const)("%s", async (kind, status, code, body) => {
+    const app = on({ cancel: async () => ({ kind, job: job({ status }) }) });
+    // Clients like to send a content type, or a body, with everything.
+    const reply = await app.inject({
+      method: "DELETE",
+      url: `/jobs/${WIRE_ID}`,
+      headers: { "content-type": "application/json" },
+    });
+    expect(reply.statusCode).toBe(code);
+    expect(reply.json()).toEqual(body);
+  });
+
+  test("unknown, by any spelling", async () => {
+    const app = on({ cancel: async () => ({ kind: "unknown" }) });
+    for (const id of [WIRE_ID, "nonsense"]) {
+      const reply = await app.inject({ method: "DELETE", url: `/jobs/${id}` });
+      expect(reply.statusCode).toBe(404);
+      expect(reply.json()).toEqual({ error: `job not found: ${id}`, code: 63 });
+    }
+  });
+});
+
+describe("GET /jobs", () => {
+  const listing = (): { app: FastifyInstance; asked: ListQuery[] } => {
+    const asked: ListQuery[] = [];
+    const app = on({
+      list: async (query) => {
+        asked.push(query);
+        return {
+          jobs: [job(), job({ status: "failed", finishedAtMs: NOW_MS })],
+          nextCursor: JOB_ID,
+        };
+      },
+    });
+    return { app, asked };
+  };
+
+  test("a page, and where the next begins", async () => {
+    const { app } = listing();
+    expect((await app.inject("/jobs")).json()).toMatchObject({
+      jobs: [{ state: "pending" }, { state: "failed" }],
+      next_cursor: WIRE_ID,
+    });
+    const last = on({ list: async () => ({ jobs: [] }) });
+    expect((await last.inject("/jobs")).json()).toEqual({ jobs: [] });
+  });
+
+  test.each([
+    ["", { limit: 50 }],
+    ["?state=&task=&limit=&cursor=", { limit: 50 }],
+    ["?state=pending,timeout", { limit: 50, statuses: ["queued", "timed_out"] }],
+    [`?limit=200&task=ocr&cursor=${WIRE_ID}`, { limit: 200, task: "ocr", cursor: JOB_ID }],
+    [`?cursor=${JOB_ID}`, { limit: 50, cursor: JOB_ID }],
+  ])("%s", async (query, expected) => {
+    const { app, asked } = listing();
+    expect((await app.inject(`/jobs${query}`)).statusCode).toBe(200);
+    expect(asked).toEqual([expected]);
+  });
+
+  test.each([
+    ["?state=queued", "state"],
+    ["?state=pending,", "state"],
+    ["?limit=0", "limit"],
+    ["?limit=201", "limit"],
+    ["?limit=ten", "limit"],
+    ["?limit=1&limit=2", "limit"],
+    ["?cursor=nonsense", "cursor"],
+    ["?stat=failed", ""],
+  ])("%s is refused", async (query, path) => {
+    const { app, asked } = listing();
+    const reply = await app.inject(`/jobs${query}`);
+    expect(reply.statusCode).toBe(422);
+    const body = reply.json<{ error: string; issues: { path: string }[] }>();
+    expect(body.error).toBe("invalid input");
+    expect(body.issues[0]?.path).toBe(path);
+    expect(asked).toEqual([]);
+  });
+});

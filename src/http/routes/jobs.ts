@@ -1,0 +1,180 @@
+/** The jobs: submit, look, wait, result, cancel, list. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { formatJobId, parseJobId } from "../../job/id.js";
+import type { Job } from "../../job/job.js";
+import { cleanText, MAX_REQUEST_ID_CHARS } from "../../job/limits.js";
+import { readObject } from "../body.js";
+import type { HttpContext } from "../context.js";
+import { refusalProblem } from "../errors.js";
+import { onHangUp } from "../hang-up.js";
+import { listQuery, waitMs } from "../query.js";
+import type { Only } from "../paths.js";
+import { OPERATIONS } from "../operations.js";
+import type { Replies } from "../reply.js";
+import type { JobParams, ListQuery, WaitQuery } from "../schemas.js";
+import { readSubmission } from "../submission.js";
+import { acceptedJson, jobJson, STATES, successJson, type Problem } from "../wire.js";
+
+const shape = "job" as const;
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+export function jobRoutes(
+  context: HttpContext,
+  replies: Replies,
+  only: Only,
+  defaultTask: string | null,
+): void {
+  only(
+    { url: "/jobs", shape },
+    {
+      POST: { schema: OPERATIONS.submit, handler: submit(context, replies, defaultTask) },
+      GET: { schema: OPERATIONS.list, handler: list(context, replies) },
+    },
+  );
+  only(
+    { url: "/jobs/:id", shape },
+    {
+      GET: { schema: OPERATIONS.show, handler: show(context, replies) },
+      DELETE: { schema: OPERATIONS.cancel, handler: cancel(context, replies) },
+    },
+  );
+  only(
+    { url: "/jobs/:id/wait", shape },
+    { GET: { schema: OPERATIONS.wait, handler: wait(context, replies) } },
+  );
+  only(
+    { url: "/jobs/:id/result", shape },
+    { GET: { schema: OPERATIONS.result, handler: result(context, replies) } },
+  );
+}
+
+function submit({ engine }: HttpContext, replies: Replies, defaultTask: string | null): Handler {
+  return async (request, reply) => {
+    const read = readObject(request.body);
+    if (read.kind === "refused") {
+      replies.refuse(reply, read.problem);
+      return;
+    }
+    const requestId = (request.requestId = read.requestId ?? request.id);
+    // As every ledger can keep it: the result will echo this.
+    const kept = cleanText(requestId, MAX_REQUEST_ID_CHARS);
+    const submission = readSubmission(read.body, kept, defaultTask, engine.tasks.names);
+    // The body may be many megabytes, and is the engine's from here on.
+    request.body = undefined;
+    if (submission.kind === "refused") {
+      replies.refuse(reply, submission.problem);
+      return;
+    }
+    const outcome = await engine.submit(submission.request);
+    if (outcome.kind !== "accepted") {
+      replies.refuse(reply, refusalProblem(outcome, "jobs"));
+      return;
+    }
+    const jobId = formatJobId(outcome.job.jobId);
+    void reply.header("location", `/jobs/${jobId}`);
+    replies.answer(reply, 202, acceptedJson(jobId));
+  };
+}
+
+function list({ engine, clock }: HttpContext, replies: Replies): Handler {
+  return async (request, reply) => {
+    const query = listQuery(request.query as ListQuery);
+    if (query.kind === "refused") {
+      replies.refuse(reply, query.problem);
+      return;
+    }
+    const { jobs, nextCursor } = await engine.list(query.query);
+    const nowMs = clock.nowMs();
+    const page = jobs.map((job) => jobJson(job, nowMs)).join(",");
+    const next = nextCursor === undefined ? "" : `,"next_cursor":"${formatJobId(nextCursor)}"`;
+    replies.answer(reply, 200, `{"jobs":[${page}]${next}}`);
+  };
+}
+
+function show({ engine, clock }: HttpContext, replies: Replies): Handler {
+  return async (request, reply) => {
+    const jobId = parseJobId(idOf(request));
+    const job = jobId === null ? null : await engine.get(jobId);
+    answerJob(replies, reply, job, clock.nowMs());
+  };
+}
+
+function wait({ engine, clock, waits }: HttpContext, replies: Replies): Handler {
+  return async (request, reply) => {
+    const jobId = parseJobId(idOf(request));
+    if (jobId === null) {
+      replies.refuse(reply, jobNotFound(request));
+      return;
+    }
+    const hangUp = onHangUp(reply);
+    const { controller } = hangUp;
+    waits.add(controller);
+    let job: Job | null;
+    try {
+      const timeoutMs = waitMs((request.query as WaitQuery).timeout);
+      const { signal } = controller;
+      job = await engine.wait(jobId, { timeoutMs, until: "change", signal });
+    } finally {
+      waits.delete(controller);
+      hangUp.release();
+    }
+    if (hangUp.gone()) replies.abandon(reply);
+    else answerJob(replies, reply, job, clock.nowMs());
+  };
+}
+
+function result({ engine }: HttpContext, replies: Replies): Handler {
+  return async (request, reply) => {
+    const jobId = parseJobId(idOf(request));
+    const found = jobId === null ? null : await engine.result(jobId);
+    if (found === null) {
+      replies.refuse(reply, jobNotFound(request));
+      return;
+    }
+    const { job, resultJson } = found;
+    if (job.status !== "succeeded") {
+      const reason = job.errorMessage ?? (job.status === "cancelled" ? "cancelled" : undefined);
+      replies.refuse(reply, {
+        fault: "conflict",
+        error: `job not finished (state: ${STATES[job.status]})`,
+        ...(reason === undefined ? {} : { reason }),
+      });
+      return;
+    }
+    if (resultJson === null) throw new Error(`succeeded without a result: ${job.jobId}`);
+    replies.answer(reply, 200, successJson(job.requestId, resultJson));
+  };
+}
+
+function cancel({ engine }: HttpContext, replies: Replies): Handler {
+  return async (request, reply) => {
+    const jobId = parseJobId(idOf(request));
+    const outcome = jobId === null ? ({ kind: "unknown" } as const) : await engine.cancel(jobId);
+    if (outcome.kind === "unknown") {
+      replies.refuse(reply, jobNotFound(request));
+      return;
+    }
+    const { job } = outcome;
+    const state = STATES[job.status];
+    if (outcome.kind === "terminal") {
+      const error = `job already finished (state: ${state})`;
+      replies.refuse(reply, { fault: "conflict", error });
+      return;
+    }
+    const body = `{"job_id":"${formatJobId(job.jobId)}","state":"${state}"}`;
+    replies.answer(reply, outcome.kind === "cancelled" ? 200 : 202, body);
+  };
+}
+
+function answerJob(replies: Replies, reply: FastifyReply, job: Job | null, nowMs: number): void {
+  if (job === null) replies.refuse(reply, jobNotFound(reply.request));
+  else replies.answer(reply, 200, jobJson(job, nowMs));
+}
+
+function jobNotFound(request: FastifyRequest): Problem {
+  return { fault: "not_found", error: `job not found: ${idOf(request)}` };
+}
+
+function idOf(request: FastifyRequest): string {
+  return (request.params as JobParams).id;
+}

@@ -1,0 +1,276 @@
+/**
+ * The library: jobs in the program that uses it, typed by its tasks.
+ *
+ *     const jobtable = createJobtable({ store: "sqlite:jobs.db", tasks: [ocr] });
+ *     await jobtable.start();
+ *     const { jobId } = await jobtable.submit("ocr", { img_data });
+ *     await jobtable.wait(jobId);
+ *     const result = await jobtable.result<"ocr">(jobId);
+ *     await jobtable.stop();
+ *
+ * The store opens, and the settings are checked, at the first call. Without `start` jobs can be
+ * submitted and looked at, and whoever else works on the store runs them. Ids are taken in both
+ * spellings, `job_` + ULID and the bare ULID; records carry the bare one.
+ *
+ * What goes wrong is a `JobtableError` whose `code` says what it was: `invalid_config`,
+ * `invalid_task`, `invalid_input`, `unknown_task`, `queue_full`, `not_ready`, `ledger_...`. Texts that
+ * can't be an id name a job that is unknown.
+ */
+import type { Engine, EngineSettings, HealthReport, Refusal, SyncOutcome } from "./engine/api.js";
+import { JobtableError } from "./job/errors.js";
+import { parseJobId } from "./job/id.js";
+import type { Job } from "./job/job.js";
+import type { CancelOutcome, Counts, JobPage, Ledger, ListQuery } from "./ledger/ledger.js";
+import type { Logger } from "./runtime/logger.js";
+import { defineInline } from "./task/definition.js";
+import { createTaskRegistry } from "./task/registry.js";
+import type { Task } from "./task/task.js";
+
+export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<EngineSettings> {
+  /** They run in this process. */
+  readonly tasks: Tasks;
+  /** `memory` or `sqlite:PATH`; default `sqlite:.jobtable/jobs.db`, as for the command line. */
+  readonly store?: string;
+  /** Whether `start` runs jobs here, or only maintains the store. Default true. */
+  readonly worker?: boolean;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+export interface SubmitOptions {
+  /** Echoed with the job; at most 200 characters. */
+  readonly requestId?: string;
+  /** Larger is sooner; default 0. */
+  readonly priority?: number;
+  /** Earliest start from now, ms; default 0. */
+  readonly delayMs?: number;
+  /** How often it may be tried in all, 1 to 100; default: the task's. */
+  readonly maxAttempts?: number;
+  /** Limit of one run, ms; default: the task's. */
+  readonly timeoutMs?: number;
+}
+
+export interface WaitForOptions {
+  /** ms; default 30000. */
+  readonly timeoutMs?: number;
+  /** `end` (default): until it has ended. `change`: until its state is another one. */
+  readonly until?: "change" | "end";
+  readonly signal?: AbortSignal;
+}
+
+export interface Outcome<Output> {
+  readonly job: Job;
+  /** What the handler returned; undefined unless the job succeeded. */
+  readonly output: Output | undefined;
+}
+
+type NameOf<Tasks extends readonly Task[]> = Tasks[number]["name"];
+type Named<Tasks extends readonly Task[], Name> = Extract<Tasks[number], { readonly name: Name }>;
+export type InputOf<Tasks extends readonly Task[], Name> =
+  Named<Tasks, Name> extends Task<string, infer Input, unknown> ? Input : never;
+export type OutputOf<Tasks extends readonly Task[], Name> =
+  Named<Tasks, Name> extends Task<string, infer _Input, infer Output> ? Output : never;
+
+export interface Jobtable<Tasks extends readonly Task[]> {
+  /** Records a job; resolves when it is on disk. */
+  submit<Name extends NameOf<Tasks>>(
+    task: Name,
+    input: InputOf<Tasks, Name>,
+    options?: SubmitOptions,
+  ): Promise<Job>;
+  /** Runs a task now, on the same slots, without a record. Rejects with a `TaskFailed` when it fails or its time is up. */
+  run<Name extends NameOf<Tasks>>(
+    task: Name,
+    input: InputOf<Tasks, Name>,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<OutputOf<Tasks, Name>>;
+  /** One look; null where unknown. */
+  get(jobId: string): Promise<Job | null>;
+  /** Waits for the end (or a change) of a job; when the time is up, its last state. Null where unknown. */
+  wait(jobId: string, options?: WaitForOptions): Promise<Job | null>;
+  /** The job with its output; null where unknown. */
+  result<Name extends NameOf<Tasks>>(jobId: string): Promise<Outcome<OutputOf<Tasks, Name>> | null>;
+  cancel(jobId: string): Promise<CancelOutcome>;
+  list(query?: Partial<ListQuery>): Promise<JobPage>;
+  counts(): Promise<Counts>;
+  health(): Promise<HealthReport>;
+  /** Begins to run jobs here (`worker: false`: to maintain the store). Idempotent. */
+  start(): Promise<void>;
+  /** Ends in order what runs (`shutdownTimeoutMs`), then closes the store. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What `run` rejects with when the task failed, its time was up, or its caller left. */
+export class TaskFailed extends Error {
+  readonly outcome: "failed" | "timeout" | "cancelled";
+
+  constructor(outcome: TaskFailed["outcome"], message: string) {
+    super(message);
+    this.name = "TaskFailed";
+    this.outcome = outcome;
+  }
+}
+
+const DEFAULT_WAIT_MS = 30_000;
+const DEFAULT_PAGE = 100;
+
+/** @throws JobtableError `invalid_task`: everything about the tasks is checked here. */
+export function createJobtable<const Tasks extends readonly Task[]>(
+  options: JobtableOptions<Tasks>,
+): Jobtable<Tasks> {
+  return new LibraryJobtable(options);
+}
+
+interface Opened {
+  readonly engine: Engine;
+  readonly ledger: Ledger;
+}
+
+class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<Tasks> {
+  readonly #open: () => Promise<Opened>;
+  #opened: Promise<Opened> | null = null;
+  #stopping: Promise<void> | null = null;
+
+  constructor({ tasks, store, worker = true, logger, ...settings }: JobtableOptions<Tasks>) {
+    const registry = createTaskRegistry(defineInline(tasks));
+    this.#open = async () => {
+      const { openEngine } = await import("./compose.js");
+      return openEngine({ store, tasks: registry, settings, worker, logger });
+    };
+  }
+
+  async submit<Name extends NameOf<Tasks>>(
+    task: Name,
+    input: InputOf<Tasks, Name>,
+    options: SubmitOptions = {},
+  ): Promise<Job> {
+    const engine = await this.#engine();
+    const result = await engine.submit({ ...options, task, input });
+    if (result.kind === "accepted") return result.job;
+    throw refused(result);
+  }
+
+  async run<Name extends NameOf<Tasks>>(
+    task: Name,
+    input: InputOf<Tasks, Name>,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<OutputOf<Tasks, Name>> {
+    const engine = await this.#engine();
+    return JSON.parse(resultJsonOf(await engine.run({ ...options, task, input }))) as OutputOf<
+      Tasks,
+      Name
+    >;
+  }
+
+  async get(jobId: string): Promise<Job | null> {
+    const id = parseJobId(jobId);
+    return id === null ? null : (await this.#engine()).get(id);
+  }
+
+  async wait(jobId: string, options: WaitForOptions = {}): Promise<Job | null> {
+    const id = parseJobId(jobId);
+    if (id === null) return null;
+    const { timeoutMs = DEFAULT_WAIT_MS, until = "end" } = options;
+    return (await this.#engine()).wait(id, { ...options, timeoutMs, until });
+  }
+
+  async result<Name extends NameOf<Tasks>>(
+    jobId: string,
+  ): Promise<Outcome<OutputOf<Tasks, Name>> | null> {
+    const id = parseJobId(jobId);
+    const found = id === null ? null : await (await this.#engine()).result(id);
+    if (found === null) return null;
+    const { job, resultJson } = found;
+    if (resultJson === null) return { job, output: undefined };
+    return { job, output: JSON.parse(resultJson) as OutputOf<Tasks, Name> };
+  }
+
+  async cancel(jobId: string): Promise<CancelOutcome> {
+    const id = parseJobId(jobId);
+    return id === null ? { kind: "unknown" } : (await this.#engine()).cancel(id);
+  }
+
+  async list(query: Partial<ListQuery> = {}): Promise<JobPage> {
+    return (await this.#engine()).list({ limit: DEFAULT_PAGE, ...query });
+  }
+
+  async counts(): Promise<Counts> {
+    return (await this.#engine()).counts();
+  }
+
+  async health(): Promise<HealthReport> {
+    return (await this.#engine()).health();
+  }
+
+  async start(): Promise<void> {
+    await (await this.#engine()).start();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    // A store that could not be opened has nothing to stop; whoever opened it was told.
+    const opened = await this.#opened?.catch(() => null);
+    if (opened === undefined || opened === null) return;
+    try {
+      await opened.engine.stop();
+    } finally {
+      await opened.ledger.close();
+    }
+  }
+
+  async #engine(): Promise<Engine> {
+    if (this.#opened === null) {
+      if (this.#stopping !== null)
+        throw new JobtableError("not_ready", "this jobtable was stopped");
+      const opening = this.#open();
+      this.#opened = opening;
+      // Another call may succeed once what was in the way is gone.
+      opening.catch(() => (this.#opened = null));
+    }
+    return (await this.#opened).engine;
+  }
+}
+
+function resultJsonOf(outcome: SyncOutcome): string {
+  switch (outcome.kind) {
+    case "done":
+      return outcome.resultJson;
+    case "failed":
+      throw new TaskFailed("failed", outcome.errorMessage);
+    case "timeout":
+      throw new TaskFailed("timeout", `TimeLimit: exceeded ${String(outcome.limitMs)} ms`);
+    case "cancelled":
+      throw new TaskFailed("cancelled", "Cancelled: the caller left");
+    default:
+      throw refused(outcome);
+  }
+}
+
+function refused(refusal: Refusal): JobtableError {
+  switch (refusal.kind) {
+    case "unknown_task":
+      return new JobtableError(
+        "unknown_task",
+        `unknown task ${JSON.stringify(refusal.task)}; known: ${refusal.known.join(", ")}`,
+      );
+    case "invalid": {
+      const issues = refusal.issues.map(({ path, message }) =>
+        path === "" ? message : `${path}: ${message}`,
+      );
+      return new JobtableError("invalid_input", `invalid input: ${issues.join("; ")}`);
+    }
+    case "full":
+      return new JobtableError(
+        "queue_full",
+        `queue full (max ${String(refusal.limit)}); try again in ${String(refusal.retryAfterS)} s`,
+      );
+    case "not_ready":
+      return new JobtableError("not_ready", `not ready: ${refusal.reason}`);
+    default:
+      return refusal satisfies never;
+  }
+}

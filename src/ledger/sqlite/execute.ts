@@ -1,0 +1,85 @@
+/** Runs one operation inside a transaction, and knows which kind of transaction a group needs. */
+import { claim, hasDue } from "./claiming.js";
+import { counts, list, look } from "./looking.js";
+import { cancel, heartbeat, settle, submit } from "./moving.js";
+import type { Answers, Operation, Verb } from "./protocol.js";
+import { textOrNull, toIso } from "./rows.js";
+import type { Statements } from "./statements.js";
+import { evict, expire, reject, rescue } from "./sweeping.js";
+import type { Transaction } from "./transaction.js";
+
+/**
+ * `look` only reads. `note` writes what may be lost with the power, since the job is then as it was
+ * before and everything goes on from there. `record` writes what someone was told: on disk first.
+ */
+export type Weight = "look" | "note" | "record";
+
+const WEIGHTS: Readonly<Record<Verb, Weight>> = {
+  submit: "record",
+  settle: "record",
+  cancel: "record",
+  expire: "record",
+  reject: "record",
+  rescue: "record",
+  claim: "note",
+  heartbeat: "note",
+  leave: "note",
+  evict: "note",
+  get: "look",
+  look: "look",
+  result: "look",
+  payload: "look",
+  list: "look",
+  counts: "look",
+  workers: "look",
+};
+
+/** What the operation would do now; a claim that would find nothing is a look, and takes no lock. */
+export function weigh(operation: Operation, run: Statements, nowMs: number): Weight {
+  if (operation.verb !== "claim") return WEIGHTS[operation.verb];
+  return hasDue(run, operation, toIso(nowMs)) ? WEIGHTS.claim : "look";
+}
+
+/** @param weight of the transaction: in a `look` nothing is written, and a claim finds nothing. */
+export function execute(tx: Transaction, operation: Operation, weight: Weight): Answers[Verb] {
+  const { run } = tx;
+  switch (operation.verb) {
+    case "submit":
+      return submit(tx, operation);
+    case "claim":
+      return weight === "look" ? [] : claim(tx, operation);
+    case "settle":
+      return settle(tx, operation);
+    case "heartbeat":
+      return heartbeat(tx, operation);
+    case "leave":
+      run.leave.run(operation.workerId);
+      return null;
+    case "cancel":
+      return cancel(tx, operation.jobIds);
+    case "get":
+      return operation.jobIds.map((jobId) => run.job.get(jobId) ?? null);
+    case "look":
+      return look(tx, operation.jobIds);
+    case "result":
+      return run.result.get(operation.jobId) ?? null;
+    case "payload":
+      return textOrNull(run.payload.get(operation.jobId)?.[0] ?? null);
+    case "list":
+      return list(tx, operation);
+    case "counts":
+      return counts(tx);
+    case "workers":
+      return run.workers.all();
+    case "expire":
+      return expire(tx, operation);
+    case "reject":
+      return reject(tx, operation);
+    case "rescue":
+      return rescue(tx, operation);
+    case "evict":
+      return evict(tx, operation);
+    default:
+      return operation satisfies never;
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Notices that another connection, of whichever process, has changed the database, and says so at a
+ * bounded pace. `PRAGMA data_version` tells it for the price of reading one number; this class decides
+ * when to ask: after every group of our own, when the write-ahead log's file changes (a few times in
+ * the next moments, since a writer touches the file before its commit can be seen), and once a second
+ * where the system can't watch files. Looking for what changed costs more than asking, so the time
+ * that looks take decides when the next may be asked for: they never take more than a tenth.
+ */
+import { watch, type FSWatcher } from "node:fs";
+import type { Clock } from "../../runtime/clock.js";
+
+/** P10: idle, this is the only statement. */
+const FALLBACK_MS = 1_000;
+/** After the file has changed. A commit is seen some 0.1 to 10 ms after its first write. */
+const ASK_AGAIN_MS = [1, 2, 4, 8, 16] as const;
+/** Other processes may commit a thousand times a second; nobody needs to hear it more often than this. */
+const WORK_PACE_MS = 5;
+const LOOK_PACE_MS = 10;
+/** Pause after a look, as a multiple of the time it took: 9 to 1 is a tenth. */
+const PAUSE_PER_LOOK = 9;
+
+export interface ForeignChangesOptions {
+  readonly walPath: string;
+  readonly clock: Clock;
+  /** Null: can't be read now. */
+  readonly dataVersion: () => number | null;
+  /** Whether jobs wait. */
+  readonly hasWork: () => boolean;
+  readonly report: (change: { readonly look: boolean; readonly work: boolean }) => void;
+}
+
+export class ForeignChanges {
+  readonly #options: ForeignChangesOptions;
+  #seen: number | null;
+  #watcher: FSWatcher | undefined;
+  readonly #work: Paced;
+  readonly #look: Paced;
+  #cancelFallback: () => void = () => undefined;
+  #cancelAsking: () => void = () => undefined;
+  #asking = false;
+  #touchedWhileAsking = false;
+
+  constructor(options: ForeignChangesOptions) {
+    this.#options = options;
+    this.#seen = options.dataVersion();
+    const { clock, report } = options;
+    this.#work = new Paced(clock, WORK_PACE_MS, () => {
+      if (options.hasWork()) report({ look: false, work: true });
+    });
+    this.#look = new Paced(clock, LOOK_PACE_MS, () => {
+      report({ look: true, work: false });
+    });
+    this.#watchFile();
+    this.#armFallback();
+  }
+
+  /** Asks now. */
+  ask(): void {
+    const version = this.#options.dataVersion();
+    if (version === this.#seen) return;
+    this.#seen = version;
+    this.#work.request();
+    this.#look.request();
+  }
+
+  /** Tells how long a look has taken. */
+  looked(tookMs: number): void {
+    this.#look.pause(tookMs * PAUSE_PER_LOOK);
+  }
+
+  close(): void {
+    this.#cancelFallback();
+    this.#cancelAsking();
+    this.#work.close();
+    this.#look.close();
+    this.#watcher?.close();
+    this.#watcher = undefined;
+  }
+
+  #watchFile(): void {
+    try {
+      this.#watcher = watch(this.#options.walPath, { persistent: false }, () => {
+        this.#touched();
+      });
+      this.#watcher.on("error", () => {
+        this.#watcher?.close();
+        this.#watcher = undefined;
+      });
+    } catch {
+      // No such file yet, or no way to watch: the fallback tries again.
+      this.#watcher = undefined;
+    }
+  }
+
+  /** Own commits touch the file too: however often it happens, only the rounds below are asked. */
+  #touched(): void {
+    this.#touchedWhileAsking = this.#asking;
+    if (!this.#asking) this.#askRound(0);
+  }
+
+  #askRound(round: number): void {
+    this.ask();
+    const pauseMs = ASK_AGAIN_MS[round];
+    this.#asking = pauseMs !== undefined;
+    if (pauseMs === undefined) {
+      if (this.#touchedWhileAsking) this.#touched();
+      return;
+    }
+    this.#cancelAsking = this.#options.clock.timer(pauseMs, () => {
+      this.#askRound(round + 1);
+    });
+  }
+
+  #armFallback(): void {
+    this.#cancelFallback = this.#options.clock.timer(FALLBACK_MS, () => {
+      this.ask();
+      if (this.#watcher === undefined) this.#watchFile();
+      this.#armFallback();
+    });
+  }
+}
+
+/** Does something when asked to, but not more often than allowed: then later, once. */
+class Paced {
+  readonly #clock: Clock;
+  readonly #paceMs: number;
+  readonly #fire: () => void;
+  #notBeforeMs = 0;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(clock: Clock, paceMs: number, fire: () => void) {
+    this.#clock = clock;
+    this.#paceMs = paceMs;
+    this.#fire = fire;
+  }
+
+  request(): void {
+    if (this.#cancelTimer !== undefined) return;
+    const waitMs = this.#notBeforeMs - this.#clock.monotonicMs();
+    if (waitMs > 0) {
+      this.#cancelTimer = this.#clock.timer(waitMs, () => {
+        this.#cancelTimer = undefined;
+        this.request();
+      });
+      return;
+    }
+    this.#notBeforeMs = this.#clock.monotonicMs() + this.#paceMs;
+    this.#fire();
+  }
+
+  pause(ms: number): void {
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#clock.monotonicMs()) + ms;
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+  }
+}

@@ -1,0 +1,91 @@
+/** The verbs that only read. */
+import { ALL_STATUSES, isTerminal } from "../../job/state.js";
+import type { Answers, Cell, OperationOf, Row } from "./protocol.js";
+import { integer, text } from "./rows.js";
+import { STATUS_PLACES } from "./statements.js";
+import type { Transaction } from "./transaction.js";
+import { waitingGroups, waitingTasks } from "./waiting.js";
+
+/** A list reads no more rows than this for one page, whatever its filter leaves out: some 10 ms. */
+const ROWS_PER_PAGE = 10_000;
+const LARGEST_PAGE = 1_000;
+/** Above every id: ids are digits and capitals. */
+const ABOVE_ALL_IDS = "~";
+
+const LIVE_STATUSES: ReadonlySet<string> = new Set(
+  ALL_STATUSES.filter((status) => !isTerminal(status)),
+);
+const STATUS_NUMBERS: ReadonlyMap<Cell | undefined, number> = new Map(
+  ALL_STATUSES.map((status, index) => [status, index]),
+);
+
+export function counts(tx: Transaction): Answers["counts"] {
+  const { queued, running, terminal } = tx.counts;
+  let oldestRunAt: string | null = null;
+  if (queued > 0)
+    for (const { task, priority } of waitingGroups(tx.run, waitingTasks(tx.run))) {
+      const runAt = text(tx.run.firstOfGroup.get(task, priority)?.[0]);
+      if (oldestRunAt === null || runAt < oldestRunAt) oldestRunAt = runAt;
+    }
+  return { queued, running, terminal, oldestRunAt };
+}
+
+export function look(tx: Transaction, jobIds: readonly string[]): number[] {
+  return jobIds.map((jobId) => {
+    const row = tx.run.look.get(jobId);
+    if (row === undefined) return -1;
+    const status = STATUS_NUMBERS.get(row[0]) ?? STATUS_NUMBERS.size;
+    return (integer(row[1]) * 8 + status) * 2 + integer(row[2]);
+  });
+}
+
+/** Newest first. What is live is found by its own index; the rest by a bounded walk down the ids. */
+export function list(tx: Transaction, query: OperationOf<"list">): Answers["list"] {
+  const size = Math.min(Math.max(Math.floor(query.limit), 1), LARGEST_PAGE);
+  const below = query.cursor ?? ABOVE_ALL_IDS;
+  const { statuses } = query;
+  if (statuses?.every((status) => LIVE_STATUSES.has(status)) === true)
+    return page(listLive(tx, { ...query, statuses }, below, size + 1), size, null);
+  const filtered = statuses !== null || query.task !== null;
+  const end = filtered ? tx.run.idBelow.get(below, ROWS_PER_PAGE - 1) : undefined;
+  const lowest = end === undefined ? "" : text(end[0]);
+  const rows = filtered
+    ? tx.run.listFiltered.all(
+        below,
+        lowest,
+        query.task,
+        query.task,
+        ...statusPlaces(statuses ?? ALL_STATUSES),
+        size + 1,
+      )
+    : tx.run.list.all(below, lowest, size + 1);
+  return page(rows, size, end === undefined ? null : lowest);
+}
+
+/** @param lookedTo the last id that was looked at, where there may be more below it. */
+function page(rows: readonly Row[], size: number, lookedTo: string | null): Answers["list"] {
+  if (rows.length <= size) return { jobs: rows, nextCursor: lookedTo };
+  const jobs = rows.slice(0, size);
+  return { jobs, nextCursor: text(jobs.at(-1)?.[0]) };
+}
+
+function listLive(
+  { run }: Transaction,
+  { statuses, task }: { readonly statuses: readonly string[]; readonly task: string | null },
+  below: string,
+  limit: number,
+): Row[] {
+  const rows: Row[] = [];
+  if (statuses.includes("queued"))
+    rows.push(
+      ...(task === null
+        ? run.listQueued.all(below, limit)
+        : run.listQueuedTask.all(task, below, limit)),
+    );
+  if (statuses.includes("running")) rows.push(...run.listRunning.all(below, task, task, limit));
+  return rows.sort((a, b) => (text(a[0]) < text(b[0]) ? 1 : -1)).slice(0, limit);
+}
+
+function statusPlaces(statuses: readonly string[]): Cell[] {
+  return Array.from({ length: STATUS_PLACES }, (_, index) => statuses[index] ?? null);
+}

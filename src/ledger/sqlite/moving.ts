@@ -1,0 +1,119 @@
+/** The verbs that admit jobs and move them on behalf of users and owners. */
+import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
+import type { Answers, Cell, OperationOf, Row, SettledJob } from "./protocol.js";
+import { text, toIso } from "./rows.js";
+import type { Transaction } from "./transaction.js";
+
+export function submit(
+  tx: Transaction,
+  { maxDepth, jobs }: OperationOf<"submit">,
+): Answers["submit"] {
+  const { queued, running } = tx.counts;
+  const depth = queued + running;
+  const room = depth < maxDepth ? Math.ceil(maxDepth - depth) : 0;
+  const admitted = Math.min(room, jobs.length);
+  for (const row of jobs.slice(0, admitted)) insert(tx, row);
+  if (admitted < jobs.length) refuseUsedIds(tx, jobs, admitted);
+  if (admitted > 0) tx.count({ queued: admitted });
+  return { admitted, depth: depth + admitted };
+}
+
+function insert(tx: Transaction, row: Row): void {
+  try {
+    tx.run.submit.run(...row);
+  } catch (error) {
+    if (error instanceof Error && error.message.includes("async_jobs.job_id")) throw usedTwice(row);
+    throw error;
+  }
+}
+
+/** A used id is a bug also where the job was refused. */
+function refuseUsedIds(tx: Transaction, jobs: readonly Row[], admitted: number): void {
+  const seen = new Set<Cell | undefined>();
+  for (const row of jobs.slice(admitted)) {
+    const [jobId] = row;
+    if (seen.has(jobId) || tx.run.look.get(jobId) !== undefined) throw usedTwice(row);
+    seen.add(jobId);
+  }
+}
+
+function usedTwice(row: Row): Error {
+  return new Error(`job id ${text(row[0])} is used twice: give every job an id of its own`);
+}
+
+export function settle(tx: Transaction, { ends }: OperationOf<"settle">): boolean[] {
+  let requeued = 0;
+  let ended = 0;
+  const happened = ends.map((end) => {
+    const outcome = settleOne(tx, end);
+    if (outcome === "requeued") requeued += 1;
+    if (outcome === "ended") ended += 1;
+    return outcome !== "refused";
+  });
+  if (requeued + ended > 0)
+    tx.count({ queued: requeued, running: -(requeued + ended), terminal: ended });
+  return happened;
+}
+
+function settleOne(tx: Transaction, end: SettledJob): "ended" | "requeued" | "refused" {
+  const { run, now } = tx;
+  const { jobId, workerId, attempt } = end;
+  const ended = ({ changes }: { readonly changes: number }): "ended" | "refused" =>
+    changes > 0 ? "ended" : "refused";
+  switch (end.event) {
+    case "succeed":
+      return ended(run.succeed.run(now, end.text, jobId, workerId, attempt));
+    case "fail":
+      return ended(run.fail.run(now, message(end), jobId, workerId, attempt));
+    case "time_out":
+      return ended(run.timeOut.run(now, message(end), jobId, workerId, attempt));
+    case "stop":
+      return ended(run.stop.run(now, jobId, workerId, attempt));
+    case "retry": {
+      const dueAt = toIso(tx.nowMs + Math.max(0, end.delayMs));
+      if (run.retry.run(dueAt, message(end), jobId, workerId, attempt).changes > 0)
+        return "requeued";
+      return ended(run.stopRequested.run(now, jobId, workerId, attempt));
+    }
+    case "release":
+      if (run.release.run(jobId, workerId, attempt).changes > 0) return "requeued";
+      return ended(run.stopRequested.run(now, jobId, workerId, attempt));
+    default:
+      return end.event satisfies never;
+  }
+}
+
+function message(end: SettledJob): string {
+  return cleanText(end.text ?? "", MAX_ERROR_CHARS);
+}
+
+export function cancel(tx: Transaction, jobIds: readonly string[]): Answers["cancel"] {
+  const { run, now } = tx;
+  return jobIds.map((jobId) => {
+    const cancelled = run.cancel.get(now, jobId);
+    if (cancelled !== undefined) {
+      tx.count({ queued: -1, terminal: 1 });
+      return { kind: "cancelled", job: cancelled };
+    }
+    const requested = run.requestCancel.get(now, jobId);
+    if (requested !== undefined) return { kind: "requested", job: requested };
+    const ended = run.job.get(jobId);
+    return ended === undefined ? { kind: "unknown", job: [] } : { kind: "terminal", job: ended };
+  });
+}
+
+export function heartbeat(
+  tx: Transaction,
+  { workerId, worker, jobs }: OperationOf<"heartbeat">,
+): Answers["heartbeat"] {
+  const { run, now } = tx;
+  run.beatWorker.run(...worker, now, now);
+  const cancelRequested: string[] = [];
+  const lost: string[] = [];
+  for (const [jobId, attempt, progressJson] of jobs) {
+    const row = run.beatJob.get(now, progressJson, jobId, workerId, attempt);
+    if (row === undefined) lost.push(jobId);
+    else if (row[0] === 1) cancelRequested.push(jobId);
+  }
+  return { cancelRequested, lost };
+}

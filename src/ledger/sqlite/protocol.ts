@@ -1,0 +1,179 @@
+/**
+ * What the ledger (main thread) and its database thread say to each other. A message carries the
+ * operations of many calls and is answered by one message with as many answers, in the same order;
+ * messages are answered in the order in which they came. Rows travel as plain arrays of cells: they
+ * are copied between threads, and objects would cost more than the database does.
+ */
+import type { ErrorCode } from "../../job/errors.js";
+
+export type Cell = string | number | null;
+export type Row = Cell[];
+
+export type LedgerCode = Extract<ErrorCode, `ledger_${string}`>;
+
+/** Each row of `jobs` has the columns of `SUBMITTED_COLUMNS`. */
+interface Submit {
+  readonly verb: "submit";
+  readonly maxDepth: number;
+  readonly jobs: readonly Row[];
+}
+interface Claim {
+  readonly verb: "claim";
+  readonly workerId: string;
+  readonly tasks: readonly string[];
+  readonly limit: number;
+}
+/** One claimed job's end: `text` is the result, the error message, or null; `delayMs` counts for retry alone. */
+export interface SettledJob {
+  readonly jobId: string;
+  readonly workerId: string;
+  readonly attempt: number;
+  readonly event: "succeed" | "fail" | "time_out" | "stop" | "retry" | "release";
+  readonly text: string | null;
+  readonly delayMs: number;
+}
+interface Settle {
+  readonly verb: "settle";
+  readonly ends: readonly SettledJob[];
+}
+/** `worker` has the columns of async_workers up to `cancelled`; each of `jobs`: id, attempt, progress or null. */
+interface Heartbeat {
+  readonly verb: "heartbeat";
+  readonly workerId: string;
+  readonly worker: Row;
+  readonly jobs: readonly (readonly [
+    jobId: string,
+    attempt: number,
+    progressJson: string | null,
+  ])[];
+}
+interface Leave {
+  readonly verb: "leave";
+  readonly workerId: string;
+}
+interface OfJobs<V extends "cancel" | "get" | "look"> {
+  readonly verb: V;
+  readonly jobIds: readonly string[];
+}
+interface OfJob<V extends "result" | "payload"> {
+  readonly verb: V;
+  readonly jobId: string;
+}
+interface List {
+  readonly verb: "list";
+  /** Null: all. */
+  readonly statuses: readonly string[] | null;
+  readonly task: string | null;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+interface Plain<V extends "counts" | "workers"> {
+  readonly verb: V;
+}
+interface Expire {
+  readonly verb: "expire";
+  readonly waitLimitMs: number;
+  readonly chunk: number;
+}
+interface Reject {
+  readonly verb: "reject";
+  readonly graceMs: number;
+  readonly workerTimeoutMs: number;
+  readonly chunk: number;
+}
+interface Rescue {
+  readonly verb: "rescue";
+  readonly jobTimeoutMs: number;
+  readonly workerTimeoutMs: number;
+  readonly goneWorkerIds: readonly string[];
+  readonly chunk: number;
+}
+interface Evict {
+  readonly verb: "evict";
+  readonly ttlMs: number;
+  readonly keep: number;
+  readonly chunk: number;
+}
+
+export type Operation =
+  | Submit
+  | Claim
+  | Settle
+  | Heartbeat
+  | Leave
+  | OfJobs<"cancel">
+  | OfJobs<"get">
+  | OfJobs<"look">
+  | OfJob<"result">
+  | OfJob<"payload">
+  | List
+  | Plain<"counts">
+  | Plain<"workers">
+  | Expire
+  | Reject
+  | Rescue
+  | Evict;
+
+export type Verb = Operation["verb"];
+export type OperationOf<V extends Verb> = Extract<Operation, { readonly verb: V }>;
+
+/** What each verb is answered with. */
+export interface Answers {
+  /** The first `admitted` were recorded; the others met a depth of `depth`. */
+  submit: { readonly admitted: number; readonly depth: number };
+  /** Job columns, then the payload. */
+  claim: readonly Row[];
+  settle: readonly boolean[];
+  heartbeat: { readonly cancelRequested: string[]; readonly lost: string[] };
+  leave: null;
+  cancel: readonly {
+    readonly kind: "cancelled" | "requested" | "terminal" | "unknown";
+    readonly job: Row;
+  }[];
+  get: readonly (Row | null)[];
+  /** One number for each job that differs when what watchers can see of it differs; -1: unknown. */
+  look: readonly number[];
+  /** Job columns, then the result. */
+  result: Row | null;
+  payload: string | null;
+  list: { readonly jobs: readonly Row[]; readonly nextCursor: string | null };
+  /** `oldestRunAt`: when the longest-waiting queued job became (or becomes) due. */
+  counts: {
+    readonly queued: number;
+    readonly running: number;
+    readonly terminal: number;
+    readonly oldestRunAt: string | null;
+  };
+  workers: readonly Row[];
+  /** The jobs' ids, here and in the next ones. */
+  expire: readonly string[];
+  reject: readonly string[];
+  /** Id, worker, status. */
+  rescue: readonly (readonly [jobId: string, workerId: string, status: string])[];
+  evict: readonly string[];
+}
+
+/** `code` null: not the ledger's state but the call itself was at fault, which is a bug. */
+export interface Failure {
+  readonly failed: true;
+  readonly code: LedgerCode | null;
+  readonly detail: string;
+}
+export type Outcome = { readonly failed: false; readonly answer: Answers[Verb] } | Failure;
+
+export interface Batch {
+  readonly kind: "batch";
+  /** The ledger's time for all operations of the batch. */
+  readonly nowMs: number;
+  readonly operations: readonly Operation[];
+}
+export type ToThread = Batch | { readonly kind: "close" };
+
+export type FromThread =
+  | { readonly kind: "opened" }
+  /** It could not open, and ends. */
+  | { readonly kind: "refused"; readonly failure: Failure }
+  | { readonly kind: "outcomes"; readonly outcomes: readonly Outcome[] }
+  /** Another connection changed something. `look`: jobs may differ. `work`: jobs wait. */
+  | { readonly kind: "foreign"; readonly look: boolean; readonly work: boolean }
+  | { readonly kind: "closed" };

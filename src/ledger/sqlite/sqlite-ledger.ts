@@ -1,0 +1,284 @@
+/**
+ * The ledger in one SQLite file: nothing to install, durable, shared by any number of processes of
+ * one machine. The database lives in a thread of its own (ledger-thread.ts); concurrent calls share a
+ * message and a commit. What submit, settle, cancel and the sweeps have answered is on disk; claims
+ * and beats may be lost with the power, which leaves the job as it was before.
+ *
+ * This class translates: verbs to operations, answers to records, and changes to wake-ups, which go
+ * out as the answer arrives and so before any caller learns of it. Faults: `LedgerError`s, see
+ * failures.ts. A call whose arguments are at fault (an id used twice) rejects alone, with an `Error`.
+ */
+import { mkdir, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { LedgerError } from "../../job/errors.js";
+import type { Job, NewJob } from "../../job/job.js";
+import { newlyQueued } from "../../job/transition.js";
+import type { Clock } from "../../runtime/clock.js";
+import type { Logger } from "../../runtime/logger.js";
+import type {
+  AdmissionBound,
+  CancelOutcome,
+  ClaimedJob,
+  ClaimRequest,
+  Counts,
+  EvictLimit,
+  HeartbeatAnswer,
+  JobBeat,
+  JobPage,
+  JobResult,
+  Ledger,
+  ListQuery,
+  RejectLimit,
+  RescuedJob,
+  RescueLimit,
+  Settlement,
+  SubmitOutcome,
+  Unsubscribe,
+  WorkerBeat,
+  WorkerRecord,
+} from "../ledger.js";
+import type { LedgerThreadData } from "./ledger-thread.js";
+import type { Row, SettledJob } from "./protocol.js";
+import {
+  AFTER_JOB,
+  fromIso,
+  text,
+  textOrNull,
+  toJob,
+  toStatus,
+  toSubmittedRow,
+  toWorker,
+  toWorkerRow,
+} from "./rows.js";
+import { ThreadLink } from "./thread-link.js";
+import { Watchers } from "./watchers.js";
+
+export interface SqliteLedgerOptions {
+  /** The database file; it and its folder are made when missing. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How the database thread is started; default: the one of this package. */
+  readonly startThread?: (data: LedgerThreadData) => Worker;
+}
+
+/** @throws LedgerError when the file can't be opened as a ledger; its code and message say why. */
+export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Ledger> {
+  const path = resolve(options.path);
+  await makeFolder(path);
+  const ledger = new SqliteLedger({ ...options, path });
+  await ledger.open();
+  return ledger;
+}
+
+class SqliteLedger implements Ledger {
+  readonly kind = "sqlite";
+  readonly #clock: Clock;
+  readonly #link: ThreadLink;
+  readonly #watchers: Watchers;
+  #closed = false;
+
+  constructor(options: SqliteLedgerOptions) {
+    this.#clock = options.clock;
+    this.#watchers = new Watchers((jobIds) =>
+      this.#link.call({ verb: "look", jobIds }, (looks) => looks),
+    );
+    this.#link = new ThreadLink({
+      ...options,
+      onGap: () => {
+        this.#watchers.all();
+      },
+      onForeignChange: ({ look, work }) => {
+        if (work) this.#watchers.work();
+        if (look)
+          this.#watchers.look().catch((error: unknown) => {
+            options.logger.debug({ error: String(error) }, "could not look at watched jobs");
+          });
+      },
+    });
+  }
+
+  open(): Promise<void> {
+    return this.#link.open();
+  }
+
+  submit(jobs: readonly NewJob[], { maxDepth }: AdmissionBound): Promise<SubmitOutcome[]> {
+    const nowMs = this.#clock.nowMs();
+    const records: Job[] = [];
+    const rows: Row[] = [];
+    for (const job of jobs) {
+      const record = newlyQueued(job, nowMs);
+      records.push(record);
+      rows.push(toSubmittedRow(record, job.payloadJson));
+    }
+    return this.#link.call({ verb: "submit", maxDepth, jobs: rows }, ({ admitted, depth }) => {
+      if (admitted > 0) this.#watchers.work();
+      return records.map((job, index) =>
+        index < admitted ? { kind: "accepted", job } : { kind: "full", depth },
+      );
+    });
+  }
+
+  claim({ workerId, tasks, limit }: ClaimRequest): Promise<ClaimedJob[]> {
+    return this.#link.call({ verb: "claim", workerId, tasks, limit }, (rows) =>
+      rows.map((row) => {
+        const job = toJob(row);
+        this.#watchers.changed(job.jobId);
+        return { job, payloadJson: text(row[AFTER_JOB]) };
+      }),
+    );
+  }
+
+  settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+    return this.#link.call({ verb: "settle", ends: settlements.map(toSettledJob) }, (happened) => {
+      let requeued = false;
+      for (const [index, { jobId, end }] of settlements.entries()) {
+        if (happened[index] !== true) continue;
+        this.#watchers.changed(jobId);
+        requeued ||= end.event === "retry" || end.event === "release";
+      }
+      if (requeued) this.#watchers.work();
+      return [...happened];
+    });
+  }
+
+  heartbeat(worker: WorkerBeat, jobs: readonly JobBeat[]): Promise<HeartbeatAnswer> {
+    const beats = jobs.map(
+      ({ jobId, attempt, progressJson }) => [jobId, attempt, progressJson ?? null] as const,
+    );
+    const { workerId } = worker;
+    return this.#link.call(
+      { verb: "heartbeat", workerId, worker: toWorkerRow(worker), jobs: beats },
+      (answer) => answer,
+    );
+  }
+
+  leave(workerId: string): Promise<void> {
+    return this.#link.call({ verb: "leave", workerId }, () => undefined);
+  }
+
+  cancel(jobIds: readonly string[]): Promise<CancelOutcome[]> {
+    return this.#link.call({ verb: "cancel", jobIds }, (outcomes) =>
+      outcomes.map(({ kind, job: row }): CancelOutcome => {
+        if (kind === "unknown") return { kind };
+        const job = toJob(row);
+        if (kind !== "terminal") this.#watchers.changed(job.jobId);
+        return { kind, job };
+      }),
+    );
+  }
+
+  get(jobIds: readonly string[]): Promise<(Job | null)[]> {
+    return this.#link.call({ verb: "get", jobIds }, (rows) =>
+      rows.map((row) => (row === null ? null : toJob(row))),
+    );
+  }
+
+  result(jobId: string): Promise<JobResult | null> {
+    return this.#link.call({ verb: "result", jobId }, (row) =>
+      row === null ? null : { job: toJob(row), resultJson: textOrNull(row[AFTER_JOB]) },
+    );
+  }
+
+  payload(jobId: string): Promise<string | null> {
+    return this.#link.call({ verb: "payload", jobId }, (payloadJson) => payloadJson);
+  }
+
+  list({ statuses, task, limit, cursor }: ListQuery): Promise<JobPage> {
+    const query = { statuses: statuses ?? null, task: task ?? null, limit, cursor: cursor ?? null };
+    return this.#link.call({ ...query, verb: "list" }, (page) => {
+      const jobs = page.jobs.map(toJob);
+      return page.nextCursor === null ? { jobs } : { jobs, nextCursor: page.nextCursor };
+    });
+  }
+
+  counts(): Promise<Counts> {
+    return this.#link.call({ verb: "counts" }, (answer, nowMs) => {
+      const { queued, running, terminal, oldestRunAt } = answer;
+      const waitedMs = oldestRunAt === null ? -1 : nowMs - fromIso(oldestRunAt);
+      return {
+        queued,
+        running,
+        total: queued + running + terminal,
+        oldestQueuedMs: waitedMs < 0 ? null : waitedMs,
+      };
+    });
+  }
+
+  workers(): Promise<WorkerRecord[]> {
+    return this.#link.call({ verb: "workers" }, (rows) => rows.map(toWorker));
+  }
+
+  expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number> {
+    return this.#link.call({ ...limit, verb: "expire" }, (jobIds) => this.#swept(jobIds));
+  }
+
+  reject(limit: RejectLimit): Promise<number> {
+    return this.#link.call({ ...limit, verb: "reject" }, (jobIds) => this.#swept(jobIds));
+  }
+
+  rescue(limit: RescueLimit): Promise<RescuedJob[]> {
+    return this.#link.call({ ...limit, verb: "rescue" }, (rescued) => {
+      const answer = rescued.map(([jobId, workerId, status]) => {
+        this.#watchers.changed(jobId);
+        return { jobId, workerId, status: toStatus(status) };
+      });
+      if (answer.some(({ status }) => status === "queued")) this.#watchers.work();
+      return answer;
+    });
+  }
+
+  evict(limit: EvictLimit): Promise<number> {
+    return this.#link.call({ ...limit, verb: "evict" }, (jobIds) => this.#swept(jobIds));
+  }
+
+  watch(jobId: string, onChange: () => void): Unsubscribe {
+    return this.#closed ? () => undefined : this.#watchers.watch(jobId, onChange);
+  }
+
+  onWork(onWork: () => void): Unsubscribe {
+    return this.#closed ? () => undefined : this.#watchers.onWork(onWork);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#link.close();
+    this.#watchers.clear();
+  }
+
+  #swept(jobIds: readonly string[]): number {
+    for (const jobId of jobIds) this.#watchers.changed(jobId);
+    return jobIds.length;
+  }
+}
+
+function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {
+  const claim = { jobId, workerId, attempt, event: end.event };
+  switch (end.event) {
+    case "succeed":
+      return { ...claim, text: end.resultJson, delayMs: 0 };
+    case "fail":
+    case "time_out":
+      return { ...claim, text: end.errorMessage, delayMs: 0 };
+    case "retry":
+      return { ...claim, text: end.errorMessage, delayMs: end.delayMs };
+    case "stop":
+    case "release":
+      return { ...claim, text: null, delayMs: 0 };
+    default:
+      return end satisfies never;
+  }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  const unavailable = (why: string, cause?: unknown): LedgerError =>
+    new LedgerError("ledger_unavailable", `the ledger ${path} can't be opened: ${why}`, { cause });
+  try {
+    await mkdir(dirname(path), { recursive: true });
+  } catch (error) {
+    throw unavailable(`its folder can't be made (${String(error)})`, error);
+  }
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory() === true) throw unavailable("it is a folder: name a file in it");
+}

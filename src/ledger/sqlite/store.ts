@@ -1,0 +1,182 @@
+/**
+ * The connection to the database file, and the one way in which work reaches it: groups of operations
+ * that become one transaction with one commit.
+ *
+ * A write transaction takes the write lock as it begins; none begins as a reader and writes later,
+ * which is what makes "database is locked" possible in spite of waiting. A fault of the store fails
+ * the whole group and leaves nothing of it; a fault of one call makes the group run again call by
+ * call, so that only that call fails. After a failed commit the transaction is rolled back: what was
+ * not answered is not recorded, unless the power goes at that moment, when the file may hold it.
+ * A connection that met an I/O error or damage is replaced before the next group.
+ */
+import Database from "better-sqlite3";
+import { execute, weigh, type Weight } from "./execute.js";
+import { explain, type Fault } from "./failures.js";
+import { migrate, readMigrations } from "./migrate.js";
+import type { Batch, Operation, Outcome } from "./protocol.js";
+import { integer } from "./rows.js";
+import { prepareStatements, type Statements } from "./statements.js";
+import { Transaction } from "./transaction.js";
+
+/** Longer than any transaction that this ledger makes; then the caller learns that something is wrong. */
+const BUSY_TIMEOUT_MS = 10_000;
+
+/** Negative: KiB, not pages. */
+const CACHE_KIB = -16_000;
+const CHECKPOINT_PAGES = 1_000;
+/** What the log is cut to when nothing needs it any more. */
+const LARGEST_IDLE_WAL_BYTES = 64 * 1024 * 1024;
+
+interface Connection {
+  readonly db: Database.Database;
+  readonly run: Statements;
+}
+
+interface Item {
+  readonly operation: Operation;
+  readonly nowMs: number;
+}
+
+/** Makes the connection ready for use, whoever else opens it at the same time. */
+function connect(path: string, nowMs: number): Connection {
+  const db = new Database(path, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    db.pragma("journal_mode = WAL");
+    db.pragma("synchronous = FULL");
+    db.pragma(`cache_size = ${String(CACHE_KIB)}`);
+    db.pragma(`wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
+    db.pragma(`journal_size_limit = ${String(LARGEST_IDLE_WAL_BYTES)}`);
+    migrate(db, path, readMigrations(), nowMs);
+    const run = prepareStatements(db);
+    db.transaction(() => {
+      const tx = new Transaction(run);
+      tx.recount();
+      tx.finish();
+    }).immediate();
+    return { db, run };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+export class Store {
+  readonly #path: string;
+  #connection: Connection | undefined;
+  #synchronous: "FULL" | "NORMAL" = "FULL";
+
+  /** @throws whatever opening throws; `explain` says what it means. */
+  constructor(path: string, nowMs: number) {
+    this.#path = path;
+    this.#connection = connect(path, nowMs);
+  }
+
+  /** Changes whenever another connection has changed the database. Null: could not be read. */
+  dataVersion(): number | null {
+    try {
+      return integer(this.#connection?.run.dataVersion.get()?.[0] ?? null);
+    } catch {
+      return null;
+    }
+  }
+
+  /** How many jobs wait; zero when that can't be read. */
+  queued(): number {
+    try {
+      return integer(this.#connection?.run.counts.get()?.[0] ?? null);
+    } catch {
+      return 0;
+    }
+  }
+
+  /** One transaction for all; the outcomes of each batch, in order. */
+  run(batches: readonly Batch[]): Outcome[][] {
+    const items = batches.flatMap(({ operations, nowMs }) =>
+      operations.map((operation) => ({ operation, nowMs })),
+    );
+    const outcomes = this.#runGroup(items);
+    let at = 0;
+    return batches.map(({ operations }) => outcomes.slice(at, (at += operations.length)));
+  }
+
+  close(): void {
+    const db = this.#connection?.db;
+    this.#connection = undefined;
+    if (db === undefined) return;
+    try {
+      db.pragma("wal_checkpoint(TRUNCATE)");
+    } catch {
+      // The log stays as long as it is; whoever opens next reads it.
+    }
+    db.close();
+  }
+
+  #runGroup(items: readonly Item[]): Outcome[] {
+    try {
+      return this.#transact(items);
+    } catch (error) {
+      const fault = this.#recover(error);
+      if (fault.ofStore || items.length === 1) return items.map(() => fault.failure);
+      return items.flatMap((item) => this.#runGroup([item]));
+    }
+  }
+
+  #transact(items: readonly Item[]): Outcome[] {
+    const { db, run } = this.#connected(items[0]?.nowMs ?? 0);
+    const weight = heaviest(items, run);
+    if (weight !== "look") this.#setSynchronous(db, weight === "record" ? "FULL" : "NORMAL");
+    (weight === "look" ? run.begin : run.beginWrite).run();
+    const tx = new Transaction(run);
+    const outcomes = items.map(({ operation, nowMs }): Outcome => {
+      tx.nowMs = nowMs;
+      return { failed: false, answer: execute(tx, operation, weight) };
+    });
+    tx.finish();
+    run.commit.run();
+    return outcomes;
+  }
+
+  #connected(nowMs: number): Connection {
+    if (this.#connection === undefined) {
+      this.#connection = connect(this.#path, nowMs);
+      this.#synchronous = "FULL";
+    }
+    return this.#connection;
+  }
+
+  #setSynchronous(db: Database.Database, level: "FULL" | "NORMAL"): void {
+    if (this.#synchronous === level) return;
+    db.pragma(`synchronous = ${level}`);
+    this.#synchronous = level;
+  }
+
+  /** Leaves no transaction open, and no connection that can't be trusted. */
+  #recover(error: unknown): Fault {
+    const fault = explain(error, this.#path);
+    const db = this.#connection?.db;
+    if (db === undefined) return fault;
+    let usable = !fault.reopen;
+    try {
+      if (db.inTransaction) db.exec("ROLLBACK");
+    } catch {
+      usable = false;
+    }
+    if (!usable) {
+      this.#connection = undefined;
+      db.close();
+    }
+    return fault;
+  }
+}
+
+function heaviest(items: readonly Item[], run: Statements): Weight {
+  let heaviestSoFar: Weight = "look";
+  for (const { operation, nowMs } of items) {
+    // A group that writes anyway need not know whether its claims would find something.
+    if (heaviestSoFar === "note" && operation.verb === "claim") continue;
+    const weight = weigh(operation, run, nowMs);
+    if (weight === "record") return weight;
+    if (weight === "note") heaviestSoFar = weight;
+  }
+  return heaviestSoFar;
+}

@@ -1,0 +1,115 @@
+/** The maintenance verbs; each moves at most one chunk, and several processes may do it at once. */
+import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
+import { TRANSITIONS } from "../../job/state.js";
+import { STUCK_MESSAGE, WAIT_TIMEOUT_MESSAGE } from "../ledger.js";
+import type { Answers, OperationOf, Row } from "./protocol.js";
+import { integer, text, toIso, toTasks } from "./rows.js";
+import type { Transaction } from "./transaction.js";
+import { overdue, waitingTasks } from "./waiting.js";
+
+/** Larger than any time as text. */
+const AFTER_ALL_TIMES = "~";
+/** Bounds one transaction to some 100 ms, whatever is asked for. */
+const LARGEST_CHUNK = 10_000;
+
+export function expire(tx: Transaction, { waitLimitMs, chunk }: OperationOf<"expire">): string[] {
+  const { run, now } = tx;
+  const cutoff = toIso(tx.nowMs - Math.max(0, waitLimitMs));
+  const expired = overdue(run, waitingTasks(run), cutoff, chunkSize(chunk));
+  for (const { rowid } of expired) run.expire.run(now, WAIT_TIMEOUT_MESSAGE, rowid);
+  tx.count({ queued: -expired.length, terminal: expired.length });
+  return expired.map(({ jobId }) => jobId);
+}
+
+export function reject(tx: Transaction, operation: OperationOf<"reject">): string[] {
+  const { run, now } = tx;
+  const cutoff = toIso(tx.nowMs - Math.max(0, operation.graceMs));
+  const rejected: string[] = [];
+  const living = livingTasks(tx, operation.workerTimeoutMs);
+  for (const task of [...waitingTasks(run)]) {
+    if (living.has(task)) continue;
+    const message = cleanText(
+      `UnknownTask: no living worker runs the task ${task}`,
+      MAX_ERROR_CHARS,
+    );
+    for (const { rowid, jobId } of overdue(
+      run,
+      [task],
+      cutoff,
+      chunkSize(operation.chunk) - rejected.length,
+    )) {
+      run.reject.run(now, message, rowid);
+      rejected.push(jobId);
+    }
+  }
+  tx.count({ queued: -rejected.length, terminal: rejected.length });
+  return rejected;
+}
+
+function livingTasks(tx: Transaction, workerTimeoutMs: number): Set<string> {
+  const living = new Set<string>();
+  for (const row of tx.run.livingTasks.all(toIso(tx.nowMs - workerTimeoutMs)))
+    for (const task of toTasks(text(row[0]))) living.add(task);
+  return living;
+}
+
+export function rescue(tx: Transaction, operation: OperationOf<"rescue">): Answers["rescue"] {
+  const { run } = tx;
+  const gone = new Set(operation.goneWorkerIds);
+  const silentSince = toIso(tx.nowMs - operation.workerTimeoutMs);
+  const present: string[] = [];
+  const lost = new Set(gone);
+  for (const row of run.workers.all()) {
+    const workerId = text(row[0]);
+    present.push(workerId);
+    if (text(row[11]) < silentSince) lost.add(workerId);
+  }
+  const stuck = run.stuck.all(
+    toIso(tx.nowMs - operation.jobTimeoutMs),
+    JSON.stringify([...lost]),
+    JSON.stringify(present),
+    silentSince,
+    chunkSize(operation.chunk),
+  );
+  const rescued = stuck.map((row) => free(tx, row));
+  for (const workerId of present) if (lost.has(workerId)) run.forgetWorker.run(workerId, workerId);
+  return rescued;
+}
+
+/** @param row as the statement `stuck` gives it. */
+function free(tx: Transaction, row: Row): Answers["rescue"][number] {
+  const { run, now } = tx;
+  const [rowid, jobId, workerId] = [integer(row[0]), text(row[1]), text(row[2])];
+  if (row[4] === 1) {
+    run.bury.run(now, rowid);
+    tx.count({ running: -1, terminal: 1 });
+    return [jobId, workerId, TRANSITIONS.bury.to];
+  }
+  if (row[3] === 1) {
+    run.rescue.run(now, STUCK_MESSAGE, rowid);
+    tx.count({ running: -1, queued: 1 });
+    return [jobId, workerId, TRANSITIONS.rescue.to];
+  }
+  run.strand.run(now, STUCK_MESSAGE, rowid);
+  tx.count({ running: -1, terminal: 1 });
+  return [jobId, workerId, TRANSITIONS.strand.to];
+}
+
+export function evict(tx: Transaction, { ttlMs, keep, chunk }: OperationOf<"evict">): string[] {
+  const limit = chunkSize(chunk);
+  const evicted = forget(tx, toIso(tx.nowMs - ttlMs), limit);
+  const beyond = tx.counts.terminal - evicted.length - Math.max(0, keep);
+  const room = Math.min(limit - evicted.length, beyond);
+  if (room > 0) evicted.push(...forget(tx, AFTER_ALL_TIMES, room));
+  if (evicted.length > 0) tx.count({ terminal: -evicted.length });
+  return evicted;
+}
+
+function forget(tx: Transaction, before: string, limit: number): string[] {
+  return tx.run.evict.all(before, limit).map((row) => text(row[0]));
+}
+
+/** A negative limit would mean none to SQLite. */
+function chunkSize(chunk: number): number {
+  return Math.min(Math.max(0, Math.floor(chunk)), LARGEST_CHUNK);
+}

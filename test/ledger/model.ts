@@ -1,0 +1,263 @@
+/**
+ * The contract as plainly as it can be written: one array, looked through from end to end each time.
+ * It shares no code with any ledger, and none with src/job, so that a mistake there is one that the
+ * comparison finds. Its time is its own: it starts at 0 and moves when it is told to.
+ *
+ * Where the contract leaves a choice (which of many overdue jobs a chunk takes), the model answers
+ * with those that may be taken, and is told afterwards which were.
+ */
+export type ModelStatus = "queued" | "running" | "succeeded" | "failed" | "timed_out" | "cancelled";
+
+export interface ModelJob {
+  readonly jobId: string;
+  readonly task: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly payloadJson: string;
+  readonly createdAt: number;
+  status: ModelStatus;
+  runAt: number;
+  attempt: number;
+  startedAt: number | null;
+  finishedAt: number | null;
+  beatAt: number | null;
+  cancelAskedAt: number | null;
+  workerId: string | null;
+  /** `ANY` stands for any message. */
+  error: string | null;
+  progress: string | null;
+  result: string | null;
+}
+
+/** A message whose words the contract leaves open. */
+export const ANY = "any message";
+const STUCK = "WorkerLost: Heartbeat timeout — job stuck";
+const WAITED = "WaitTimeout: worker wait timeout";
+
+export interface ModelSubmit {
+  readonly jobId: string;
+  readonly task: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly payloadJson: string;
+  readonly delayMs: number;
+}
+
+export type ModelEnd =
+  | { readonly event: "succeed"; readonly resultJson: string }
+  | { readonly event: "fail" | "time_out"; readonly errorMessage: string }
+  | { readonly event: "stop" | "release" }
+  | { readonly event: "retry"; readonly errorMessage: string; readonly delayMs: number };
+
+interface ModelWorker {
+  readonly workerId: string;
+  readonly tasks: readonly string[];
+  readonly beatAt: number;
+}
+
+export class Model {
+  now = 0;
+  jobs: ModelJob[] = [];
+  workers: ModelWorker[] = [];
+
+  in(status: ModelStatus): ModelJob[] {
+    return this.jobs.filter((job) => job.status === status);
+  }
+
+  ended(): ModelJob[] {
+    return this.jobs.filter((job) => job.status !== "queued" && job.status !== "running");
+  }
+
+  depth(): number {
+    return this.in("queued").length + this.in("running").length;
+  }
+
+  find(jobId: string): ModelJob | undefined {
+    return this.jobs.find((job) => job.jobId === jobId);
+  }
+
+  submit(given: ModelSubmit, maxDepth: number): "accepted" | number {
+    if (this.depth() >= maxDepth) return this.depth();
+    const { delayMs, ...rest } = given;
+    this.jobs.push({
+      ...rest,
+      createdAt: this.now,
+      status: "queued",
+      runAt: this.now + delayMs,
+      attempt: 0,
+      startedAt: null,
+      finishedAt: null,
+      beatAt: null,
+      cancelAskedAt: null,
+      workerId: null,
+      error: null,
+      progress: null,
+      result: null,
+    });
+    return "accepted";
+  }
+
+  claim(workerId: string, tasks: readonly string[], limit: number): ModelJob[] {
+    const taken = this.in("queued")
+      .filter((job) => job.runAt <= this.now && tasks.includes(job.task))
+      .sort((a, b) => b.priority - a.priority || a.runAt - b.runAt || (a.jobId < b.jobId ? -1 : 1))
+      .slice(0, Math.max(0, limit));
+    for (const job of taken) {
+      job.status = "running";
+      job.attempt += 1;
+      job.workerId = workerId;
+      job.startedAt = this.now;
+      job.beatAt = this.now;
+      job.error = null;
+    }
+    return taken;
+  }
+
+  private isOwned(jobId: string, workerId: string, attempt: number): ModelJob | undefined {
+    const job = this.find(jobId);
+    return job?.status === "running" && job.workerId === workerId && job.attempt === attempt
+      ? job
+      : undefined;
+  }
+
+  settle(jobId: string, workerId: string, attempt: number, end: ModelEnd): boolean {
+    const job = this.isOwned(jobId, workerId, attempt);
+    if (job === undefined) return false;
+    const mustStop = job.cancelAskedAt !== null;
+    switch (end.event) {
+      case "succeed":
+        this.finish(job, "succeeded", null);
+        job.result = end.resultJson;
+        return true;
+      case "fail":
+        this.finish(job, "failed", end.errorMessage);
+        return true;
+      case "time_out":
+        this.finish(job, "timed_out", end.errorMessage);
+        return true;
+      case "stop":
+        this.finish(job, "cancelled", null);
+        return true;
+      case "retry":
+        if (mustStop) this.finish(job, "cancelled", null);
+        else if (job.attempt >= job.maxAttempts) return false;
+        else this.requeue(job, end.errorMessage, this.now + end.delayMs);
+        return true;
+      case "release":
+        if (mustStop) this.finish(job, "cancelled", null);
+        else {
+          job.status = "queued";
+          job.attempt -= 1;
+        }
+        return true;
+    }
+  }
+
+  beat(
+    worker: { readonly workerId: string; readonly tasks: readonly string[] },
+    jobs: readonly { jobId: string; attempt: number; progressJson?: string }[],
+  ): { cancelRequested: string[]; lost: string[] } {
+    const { workerId, tasks } = worker;
+    this.workers = this.workers.filter((other) => other.workerId !== workerId);
+    this.workers.push({ workerId, tasks, beatAt: this.now });
+    const cancelRequested: string[] = [];
+    const lost: string[] = [];
+    for (const { jobId, attempt, progressJson } of jobs) {
+      const job = this.isOwned(jobId, workerId, attempt);
+      if (job === undefined) lost.push(jobId);
+      else {
+        job.beatAt = this.now;
+        if (progressJson !== undefined) job.progress = progressJson;
+        if (job.cancelAskedAt !== null) cancelRequested.push(jobId);
+      }
+    }
+    return { cancelRequested, lost };
+  }
+
+  leave(workerId: string): void {
+    this.workers = this.workers.filter((worker) => worker.workerId !== workerId);
+  }
+
+  cancel(jobId: string): "cancelled" | "requested" | "terminal" | "unknown" {
+    const job = this.find(jobId);
+    if (job === undefined) return "unknown";
+    if (job.status === "queued") {
+      this.finish(job, "cancelled", null);
+      return "cancelled";
+    }
+    if (job.status !== "running") return "terminal";
+    job.cancelAskedAt ??= this.now;
+    return "requested";
+  }
+
+  mayExpire(waitLimitMs: number): ModelJob[] {
+    return this.in("queued").filter(
+      (job) => job.runAt <= this.now && this.now - job.runAt > waitLimitMs,
+    );
+  }
+
+  expire(job: ModelJob): void {
+    this.finish(job, "timed_out", WAITED);
+  }
+
+  mayReject(graceMs: number, workerTimeoutMs: number): ModelJob[] {
+    const living = this.workers.filter((worker) => this.now - worker.beatAt <= workerTimeoutMs);
+    return this.mayExpire(graceMs).filter(
+      (job) => !living.some((worker) => worker.tasks.includes(job.task)),
+    );
+  }
+
+  reject(job: ModelJob): void {
+    this.finish(job, "failed", ANY);
+  }
+
+  mayRescue(jobTimeoutMs: number, workerTimeoutMs: number, gone: readonly string[]): ModelJob[] {
+    return this.in("running").filter((job) => {
+      const silence = this.now - (job.beatAt ?? 0);
+      const worker = this.workers.find((other) => other.workerId === job.workerId);
+      const workerSilence = worker === undefined ? silence : this.now - worker.beatAt;
+      return (
+        silence > jobTimeoutMs ||
+        workerSilence > workerTimeoutMs ||
+        gone.includes(job.workerId ?? "")
+      );
+    });
+  }
+
+  rescue(job: ModelJob): ModelStatus {
+    if (job.cancelAskedAt !== null) this.finish(job, "cancelled", null);
+    else if (job.attempt >= job.maxAttempts) this.finish(job, "failed", STUCK);
+    else this.requeue(job, STUCK, this.now);
+    return job.status;
+  }
+
+  forgetLostWorkers(workerTimeoutMs: number, gone: readonly string[]): void {
+    this.workers = this.workers.filter((worker) => {
+      const lost = this.now - worker.beatAt > workerTimeoutMs || gone.includes(worker.workerId);
+      return !lost || this.in("running").some((job) => job.workerId === worker.workerId);
+    });
+  }
+
+  /** How many the next chunk forgets; which ones follows from when they ended. */
+  evictable(ttlMs: number, keep: number, chunk: number): number {
+    const ended = this.ended();
+    const old = ended.filter((job) => this.now - (job.finishedAt ?? 0) > ttlMs).length;
+    return Math.min(chunk, Math.max(old, ended.length - keep, 0));
+  }
+
+  forget(jobId: string): void {
+    this.jobs = this.jobs.filter((job) => job.jobId !== jobId);
+  }
+
+  private requeue(job: ModelJob, error: string, runAt: number): void {
+    job.status = "queued";
+    job.error = error;
+    job.runAt = runAt;
+  }
+
+  private finish(job: ModelJob, status: ModelStatus, error: string | null): void {
+    job.status = status;
+    job.error = error;
+    job.finishedAt = this.now;
+  }
+}
