@@ -39,7 +39,8 @@ export function parseAddress(url: string): Address {
       `the store's schema ${JSON.stringify(schema)} can't be used: name one with 1 to 50 small letters, digits and _, not starting with a digit or pg_`,
     );
   const options = take(parsed, "options") ?? "";
-  const host = parsed.hostname === "" ? (parsed.searchParams.get("host") ?? "localhost") : parsed.hostname;
+  const host =
+    parsed.hostname === "" ? (parsed.searchParams.get("host") ?? "localhost") : parsed.hostname;
   const port = parsed.port === "" ? DEFAULT_PORT : parsed.port;
   return {
     connectionString: parsed.href,

@@ -24,7 +24,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   "40": { code: UNAVAILABLE, what: "the statement lost against others too often: try again" },
   "42501": { code: UNAVAILABLE, what: "access was denied: grant the user what is missing" },
   "42P01": { code: "ledger_unreadable", what: "a table is gone: open the ledger anew" },
-  "42703": { code: "ledger_unreadable", what: "a column is gone: something else has changed the tables" },
+  "42703": {
+    code: "ledger_unreadable",
+    what: "a column is gone: something else has changed the tables",
+  },
   "53": { code: UNAVAILABLE, what: "it has no resources left: try again, or give it more" },
   "53100": { code: "ledger_full", what: "its disk is full: make room" },
   "55P03": { code: UNAVAILABLE, what: "a lock was held for too long: try again" },

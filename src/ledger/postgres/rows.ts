@@ -82,6 +82,21 @@ export function storableMs(ms: number): number {
   return Math.round(Math.min(Math.max(ms, FIRST_MS), LAST_MS));
 }
 
+/** One statement moves no more than this, so that its transaction stays short. */
+const LARGEST_CHUNK = 10_000;
+
+export function chunkSize(chunk: number): number {
+  return chunk > 0 ? Math.min(Math.floor(chunk), LARGEST_CHUNK) : 0;
+}
+
+/** Some 3,000 years: now, less or more an age, stays within what timestamptz can hold. */
+const LONGEST_AGE_MS = 1e14;
+
+/** An age as the statements take it, in whole ms. */
+export function storableAgeMs(ms: number): number {
+  return Math.round(Math.min(Math.max(ms, -LONGEST_AGE_MS), LONGEST_AGE_MS));
+}
+
 export function toJob(row: Row): Job {
   return {
     jobId: text(row[0]),
