@@ -67,9 +67,9 @@ export interface Outcome<Output> {
 type NameOf<Tasks extends readonly Task[]> = Tasks[number]["name"];
 type Named<Tasks extends readonly Task[], Name> = Extract<Tasks[number], { readonly name: Name }>;
 export type InputOf<Tasks extends readonly Task[], Name> =
-  Named<Tasks, Name> extends Task<string, infer Input, unknown> ? Input : never;
+  Named<Tasks, Name> extends Task<string, infer Input> ? Input : never;
 export type OutputOf<Tasks extends readonly Task[], Name> =
-  Named<Tasks, Name> extends Task<string, infer _Input, infer Output> ? Output : never;
+  Named<Tasks, Name> extends { run(...args: never): infer Returned } ? Awaited<Returned> : never;
 
 export interface Jobtable<Tasks extends readonly Task[]> {
   /** Records a job; resolves when it is on disk. */
@@ -245,8 +245,13 @@ function resultJsonOf(outcome: SyncOutcome): string {
       throw new TaskFailed("timeout", `TimeLimit: exceeded ${String(outcome.limitMs)} ms`);
     case "cancelled":
       throw new TaskFailed("cancelled", "Cancelled: the caller left");
-    default:
+    case "unknown_task":
+    case "invalid":
+    case "full":
+    case "not_ready":
       throw refused(outcome);
+    default:
+      return outcome satisfies never;
   }
 }
 

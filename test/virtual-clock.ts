@@ -4,6 +4,7 @@
  * timer sets off is seen before the next one fires.
  */
 import type { Clock } from "../src/runtime/clock.js";
+import { turnEnd } from "../src/runtime/turn.js";
 
 interface Armed {
   readonly atMs: number;
@@ -15,7 +16,7 @@ const TURNS = 20;
 
 /** Lets everything that is ready to run do so, without moving any clock. */
 export async function settled(turns: number = TURNS): Promise<void> {
-  for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < turns; turn += 1) await turnEnd();
 }
 
 export class VirtualClock implements Clock {

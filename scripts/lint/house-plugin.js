@@ -6,7 +6,7 @@
  */
 import { basename } from "node:path";
 
-const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|d|config))?\.[cm]?[jt]sx?$/;
+const KEBAB = /^\.?[a-z0-9]+(-[a-z0-9]+)*(\.(test|d|config))?\.[cm]?[jt]sx?$/;
 const EMPTY_NAMES = /(^|-)(utils?|commons?|helpers?|types|managers?|misc)(\.|-)/;
 const DISABLE = /^\s*eslint-disable(-next-line|-line)?\b/;
 

@@ -64,13 +64,13 @@ async function start({ config, tasks, worker, logger, closers }: ServerParts): P
   });
   const app = createHttpApp({ engine, settings: config, logger, metrics });
   closers.add("http", () => app.close());
-  closers.add("engine", () => engine.stop());
   // The port is taken before the engine starts: where it can't be had, no job is begun.
   try {
     await app.listen({ host: config.host, port: config.port });
   } catch (error) {
     throw listenError(error, config);
   }
+  closers.add("engine", () => engine.stop());
   await engine.start();
   return urlOf(config.host, portOf(app.server.address(), config.port));
 }

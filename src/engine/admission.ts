@@ -57,11 +57,11 @@ export class Admission {
   /** Rejects with a `LedgerError` when the job could not be recorded. */
   async submit(request: SubmitRequest): Promise<SubmitResult> {
     const { tasks, settings, observer } = this.#ports;
-    if (this.#closed) return NOT_READY;
+    if (this.#isClosed()) return NOT_READY;
     const decision = acceptInput(tasks, request.task, request.input);
     const accepted = decision instanceof Promise ? await decision : decision;
     if (accepted.kind !== "input") return accepted;
-    if (this.#closed) return NOT_READY;
+    if (this.#isClosed()) return NOT_READY;
     const issues = optionIssues(request);
     if (issues.length > 0) return { kind: "invalid", empty: false, issues };
     if (settings.asyncMaxQueue <= 0) return this.#full(request.task);
@@ -71,6 +71,10 @@ export class Admission {
     observer.jobAccepted(request.task);
     this.#ports.accepted(outcome.job);
     return { kind: "accepted", job: outcome.job };
+  }
+
+  #isClosed(): boolean {
+    return this.#closed;
   }
 
   #newJob(request: SubmitRequest, { task, payloadJson }: AcceptedInput): NewJob {

@@ -31,22 +31,21 @@ const REASONS = {
   caller_gone: "the caller is gone",
 } as const satisfies Record<StopCause, string>;
 
+const NO_CAUSES: ReadonlySet<StopCause> = new Set();
+
 export class Attempt {
   readonly outcome: Promise<RunOutcome>;
-  /** Why it was told to stop, in no order; empty when it ended by itself. */
-  readonly causes: ReadonlySet<StopCause>;
   readonly limitMs: number;
-  readonly #causes = new Set<StopCause>();
   readonly #clock: Clock;
   readonly #graceMs: number;
   readonly #run: Run;
   readonly #startedMs: number;
+  #causes: Set<StopCause> | null = null;
   #endedMs: number | null = null;
   #cancelLimit: (() => void) | null = null;
   #cancelGrace: (() => void) | null = null;
 
   constructor({ runner, clock, request, listener, limitMs, graceMs }: AttemptOptions) {
-    this.causes = this.#causes;
     this.limitMs = limitMs;
     this.#clock = clock;
     this.#graceMs = graceMs;
@@ -62,6 +61,11 @@ export class Attempt {
     });
   }
 
+  /** Why it was told to stop, in no order; empty when it ended by itself. */
+  get causes(): ReadonlySet<StopCause> {
+    return this.#causes ?? NO_CAUSES;
+  }
+
   /** How long it ran, ms: until now, or to its end. */
   get runMs(): number {
     return (this.#endedMs ?? this.#clock.monotonicMs()) - this.#startedMs;
@@ -69,7 +73,8 @@ export class Attempt {
 
   /** Tells the handler to stop, and why. For a shutdown no grace is counted: its deadline is the caller's. */
   stop(cause: StopCause): void {
-    if (this.#endedMs !== null || this.#causes.has(cause)) return;
+    if (this.#endedMs !== null || this.#causes?.has(cause) === true) return;
+    this.#causes ??= new Set();
     this.#causes.add(cause);
     this.#run.abort(REASONS[cause]);
     if (cause === "shutdown" || this.#cancelGrace !== null) return;

@@ -6,12 +6,14 @@
  * Lists are bounded in count and weight. When a call fails, each of its callers gets the error.
  */
 
+import { atTurnEnd } from "../runtime/turn.js";
+
 export interface BatchBounds<Item> {
   readonly maxItems: number;
   /** Largest sum of weights in one list; an item that is heavier than this goes alone. */
   readonly maxWeight: number;
   /** An item's weight, for instance its size in characters. */
-  weigh(item: Item): number;
+  readonly weigh: (item: Item) => number;
 }
 
 /** Lists of about this length are where a ledger's cost per item stops to fall; memory does not notice. */
@@ -56,7 +58,7 @@ export class Batcher<Item, Result> {
   #schedule(): void {
     if (this.#scheduled || this.#underWay || this.#waiting.length === 0) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    atTurnEnd(() => {
       this.#scheduled = false;
       void this.#sendNext();
     });

@@ -11,6 +11,8 @@ export const TINY_RUN_MS = 2;
 const HORIZON_MS = 10;
 /** One list of this length is where a claim's cost per job stops to fall. */
 const MAX_AHEAD = 256;
+/** Jobs beyond the slots that may wait for a slot, or have run and wait for their end to be recorded. */
+export const MAX_UNSETTLED = 4 * MAX_AHEAD;
 /** Payloads held ahead, in characters; large inputs are fetched one by one. */
 const MAX_AHEAD_CHARS = 4 * 1024 * 1024;
 /** A job that waited here for this long without a slot goes back, so that another worker can have it. */

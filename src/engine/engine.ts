@@ -1,13 +1,4 @@
-/**
- * The engine: puts the parts together and starts and stops them in order. What each of them does
- * stands in its own file.
- *
- * Starting: the first beat makes the worker known, then it claims, then maintenance begins.
- * Stopping: nothing new comes in, handlers are told to stop and waited for, what remains is killed,
- * the ends are recorded, and only then do the beats cease. What could not be recorded by then is
- * found by stuck detection.
- */
-import { JobtableError } from "../job/errors.js";
+/** The engine: puts the parts together. What each of them does stands in its own file. */
 import type { Job } from "../job/job.js";
 import type {
   CancelOutcome,
@@ -18,7 +9,6 @@ import type {
   ListQuery,
 } from "../ledger/ledger.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
-import { keepAlive } from "../runtime/keep-alive.js";
 import type { Logger } from "../runtime/logger.js";
 import { systemProcesses, type Processes } from "../runtime/process-identity.js";
 import { idSource, newWorkerId, systemRandom, type Random } from "../runtime/random.js";
@@ -38,6 +28,7 @@ import type {
 import { Batcher } from "./batcher.js";
 import { CautiousAverage } from "./cautious-average.js";
 import { LedgerFaults } from "./ledger-faults.js";
+import { Lifecycle, type LifecycleState } from "./lifecycle.js";
 import { Maintenance } from "./maintenance.js";
 import { Pool } from "./pool.js";
 import { Readiness } from "./readiness.js";
@@ -47,7 +38,6 @@ import type { Runner } from "./runner/runner.js";
 import { createThreadRunner } from "./runner/thread-runner.js";
 import { SyncRequests } from "./sync-requests.js";
 import { Waits } from "./waits.js";
-import { within } from "./within.js";
 import { WorkerSide } from "./worker-side.js";
 
 export interface EngineOptions {
@@ -67,9 +57,6 @@ export interface EngineOptions {
 }
 
 type Parts = Required<EngineOptions>;
-
-/** After the shutdown limit: what was killed is gone and recorded within milliseconds, or the ledger is down. */
-const RECORD_LIMIT_MS = 2_000;
 
 /** The engine does not own the ledger: whoever opened it closes it, after `stop()`. */
 export function createEngine(options: EngineOptions): Engine {
@@ -98,8 +85,6 @@ const BLIND: EngineObserver = {
   requestEnded: () => undefined,
 };
 
-type State = "new" | "starting" | "running" | "draining" | "stopped";
-
 class JobtableEngine implements Engine {
   readonly tasks: TaskRegistry;
   readonly #options: Parts;
@@ -113,10 +98,7 @@ class JobtableEngine implements Engine {
   readonly #readiness: Readiness;
   readonly #worker: WorkerSide | null;
   readonly #workerId = newWorkerId();
-  #state: State = "new";
-  #starting: Promise<void> | null = null;
-  #stopping: Promise<void> | null = null;
-  #letGo: (() => void) | null = null;
+  readonly #lifecycle: Lifecycle;
 
   constructor(options: Parts) {
     const { ledger, clock, logger, settings, random, processes } = options;
@@ -138,7 +120,7 @@ class JobtableEngine implements Engine {
       ...shared,
       newId: idSource(clock, random),
       beforeSubmit: () => {
-        if (this.#state === "running") retention.submitting();
+        if (this.#lifecycle.state === "running") retention.submitting();
       },
       accepted: () => {
         expiry.queued();
@@ -158,6 +140,15 @@ class JobtableEngine implements Engine {
           },
         })
       : null;
+    this.#lifecycle = new Lifecycle({
+      ...options,
+      workerId: this.#workerId,
+      workerSide: this.#worker,
+      admission: this.#admission,
+      sync: this.#sync,
+      waits: this.#waits,
+      maintenance: this.#maintenance,
+    });
   }
 
   submit(request: SubmitRequest): Promise<SubmitResult> {
@@ -197,7 +188,7 @@ class JobtableEngine implements Engine {
     const { settings } = this.#options;
     const tally = this.#worker?.tally;
     return {
-      state: this.#healthState(),
+      state: healthState(this.#lifecycle.state, this.#worker !== null),
       workerId: this.#worker === null ? null : this.#workerId,
       maxWorkers: settings.maxWorkers,
       pollIntervalMs: settings.pollIntervalMs,
@@ -212,93 +203,23 @@ class JobtableEngine implements Engine {
   }
 
   async ready(): Promise<{ readonly ready: boolean; readonly reason: string | null }> {
-    if (this.#state === "new" || this.#state === "starting")
-      return { ready: false, reason: "starting" };
-    if (this.#state !== "running") return { ready: false, reason: "shutting down" };
+    const { state } = this.#lifecycle;
+    if (state === "new" || state === "starting") return { ready: false, reason: "starting" };
+    if (state !== "running") return { ready: false, reason: "shutting down" };
     const reason = await this.#readiness.fault();
     return { ready: reason === null, reason };
   }
 
   start(): Promise<void> {
-    this.#starting ??= this.#start();
-    return this.#starting;
+    return this.#lifecycle.start();
   }
 
   stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
-    return this.#stopping;
+    return this.#lifecycle.stop();
   }
+}
 
-  async #start(): Promise<void> {
-    if (this.#state !== "new")
-      throw new JobtableError("not_ready", "the engine was stopped: make a new one");
-    this.#state = "starting";
-    this.#letGo = keepAlive();
-    try {
-      await this.#worker?.start();
-    } catch (error) {
-      this.#letGo();
-      throw error;
-    }
-    if (this.#stopping !== null) return;
-    this.#maintenance.start();
-    this.#state = "running";
-    this.#log("started");
-  }
-
-  async #stop(): Promise<void> {
-    const { clock, settings, runner } = this.#options;
-    const letGo = keepAlive();
-    this.#state = "draining";
-    this.#admission.close();
-    this.#waits.close();
-    this.#sync.shutDown();
-    const over = Promise.all([
-      this.#worker?.shutDown(),
-      this.#sync.allOver(),
-      this.#maintenance.stop(),
-    ]);
-    const killAll = (): void => {
-      this.#worker?.killAll();
-      this.#sync.killAll();
-    };
-    await within(clock, settings.shutdownTimeoutMs, over, killAll);
-    await within(clock, RECORD_LIMIT_MS, over, () => undefined);
-    this.#worker?.giveUp();
-    if (this.#worker !== null && this.#starting !== null)
-      await within(clock, RECORD_LIMIT_MS, this.#worker.leave(), () => undefined);
-    await within(clock, RECORD_LIMIT_MS, runner.close(), () => undefined);
-    this.#state = "stopped";
-    this.#log("stopped");
-    this.#letGo?.();
-    letGo();
-  }
-
-  #healthState(): HealthReport["state"] {
-    switch (this.#state) {
-      case "new":
-        return this.#worker === null ? "idle" : "starting";
-      case "running":
-        return this.#worker === null ? "idle" : "running";
-      case "starting":
-      case "draining":
-      case "stopped":
-        return this.#state;
-      default:
-        return this.#state satisfies never;
-    }
-  }
-
-  #log(event: "started" | "stopped"): void {
-    const { logger, settings, ledger, worker } = this.#options;
-    logger.info(
-      {
-        worker_id: worker ? this.#workerId : null,
-        ledger: ledger.kind,
-        max_workers: settings.maxWorkers,
-        tasks: this.tasks.names,
-      },
-      `engine ${event}`,
-    );
-  }
+function healthState(state: LifecycleState, worker: boolean): HealthReport["state"] {
+  if (state === "new") return worker ? "starting" : "idle";
+  return state === "running" && !worker ? "idle" : state;
 }

@@ -64,6 +64,10 @@ export class Expiry {
     });
   }
 
+  #wasQueuedMeanwhile(): boolean {
+    return this.#queuedMeanwhile;
+  }
+
   /** @returns when to look again, or null while nothing is queued. */
   async #look(): Promise<number | null> {
     const { ledger, waitLimitMs, faults } = this.#ports;
@@ -75,7 +79,7 @@ export class Expiry {
       );
       const { queued, oldestQueuedMs } = await ledger.counts();
       faults.worked("expire");
-      if (queued === 0 && !this.#queuedMeanwhile) return null;
+      if (queued === 0 && !this.#wasQueuedMeanwhile()) return null;
       return Math.max(LEAST_PAUSE_MS, waitLimitMs - (oldestQueuedMs ?? 0));
     } catch (error) {
       faults.failed("expire", error);

@@ -1,5 +1,7 @@
 /** Sweeps a table of any size in bounded pieces, with turns of the event loop in between for everyone else. */
 
+import { turnEnd } from "../runtime/turn.js";
+
 /** Rows per statement: some milliseconds on a ledger on disk, so that others wait no longer than that. */
 export const SWEEP_CHUNK = 500;
 
@@ -17,6 +19,6 @@ export async function inChunks(
     const count = await sweep(SWEEP_CHUNK);
     total += count;
     if (count < SWEEP_CHUNK || !mayGoOn()) return total;
-    await new Promise((resolve) => setImmediate(resolve));
+    await turnEnd();
   }
 }

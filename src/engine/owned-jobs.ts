@@ -17,8 +17,12 @@ import type {
 } from "../ledger/ledger.js";
 import type { Batcher } from "./batcher.js";
 
-/** What its holder must know. Called at most once for each. */
 export type OwnedJobNews = "cancelled" | "lost";
+
+/** Whoever must know what the ledger says about a job. Called at most once for each kind of news. */
+export interface Holder {
+  learned(news: OwnedJobNews): void;
+}
 
 export class OwnedJob {
   readonly job: Job;
@@ -29,8 +33,8 @@ export class OwnedJob {
   readonly claimedMs: number;
   cancelled = false;
   lost = false;
-  /** Whoever holds it: the buffer, later the run. */
-  onNews: ((news: OwnedJobNews) => void) | null = null;
+  /** The buffer, later the run. */
+  holder: Holder | null = null;
   /** The newest report that no beat has carried yet. */
   freshProgressJson: string | null = null;
   unwatch: Unsubscribe | null = null;
@@ -46,7 +50,7 @@ export class OwnedJob {
     if (this[news]) return;
     this[news] = true;
     if (news === "lost") this.stopWatching();
-    this.onNews?.(news);
+    this.holder?.learned(news);
   }
 
   stopWatching(): void {
@@ -60,6 +64,8 @@ export class OwnedJobs {
   readonly #looks: Batcher<string, Job | null>;
   /** By job id. */
   readonly #owned = new Map<string, OwnedJob>();
+  /** Called after each removal. */
+  onRemoved: (() => void) | null = null;
 
   /** @param looks batches `ledger.get`. */
   constructor(ledger: Ledger, looks: Batcher<string, Job | null>) {
@@ -83,12 +89,13 @@ export class OwnedJobs {
   /** Its handler has gone: news can't change its end any more. It is beaten for until `remove`. */
   ending(owned: OwnedJob): void {
     owned.stopWatching();
-    owned.onNews = null;
+    owned.holder = null;
   }
 
   remove(owned: OwnedJob): void {
     this.ending(owned);
     if (this.#owned.get(owned.claim.jobId) === owned) this.#owned.delete(owned.claim.jobId);
+    this.onRemoved?.();
   }
 
   /** What the next beat says, and of whom; lost ones are not beaten for. */

@@ -49,13 +49,13 @@ export class Pool {
   /**
    * Asks for a slot: `grant` is called at once when one is free (nobody waits then), else when it is
    * this caller's turn.
-   * @returns leaves the line; false when the slot was granted before, or the line left.
+   * @returns leaves the line; null when the slot was granted at once.
    */
-  enter(grant: Grant): () => boolean {
+  enter(grant: Grant): (() => boolean) | null {
     if (this.#busy < this.size) {
       this.#busy += 1;
       this.#give(grant);
-      return () => false;
+      return null;
     }
     return this.#line.push(grant);
   }

@@ -2,11 +2,12 @@
  * Forgets jobs that ended: those older than `async_job_ttl`, then the oldest beyond
  * `async_max_completed`. Swept at intervals, and on submit as soon as it can matter: when so many
  * jobs have ended since the last pass that the bound may be passed by more than a hundredth, or a
- * tenth of the retention time has gone by. Jobs that end elsewhere are left to the interval.
+ * tenth of the retention time has gone by. A long line of jobs that only end is swept on the way.
+ * Jobs that end in other processes are left to the interval.
  */
 import type { Ledger } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
-import { inChunks } from "./in-chunks.js";
+import { inChunks, SWEEP_CHUNK } from "./in-chunks.js";
 import type { LedgerFaults } from "./ledger-faults.js";
 
 /** Of the bound: at 100,000 one pass forgets a thousand jobs, at 100 each one is on time. */
@@ -14,6 +15,8 @@ const SLACK = 1 / 100;
 /** Of the retention time. */
 const TTL_SHARE = 1 / 10;
 const LEAST_PAUSE_MS = 250;
+/** How many jobs may have ended beyond the bound while none was submitted: one piece of a sweep. */
+const MOST_BEYOND = SWEEP_CHUNK;
 
 export interface RetentionPorts {
   readonly ledger: Ledger;
@@ -40,9 +43,11 @@ export class Retention {
     this.#everyMs = Math.max(LEAST_PAUSE_MS, ports.ttlMs * TTL_SHARE);
   }
 
-  /** A job ended here. */
+  /** A job ended here. Also without submits what is beyond the bound is bounded. */
   ended(): void {
-    if (this.#room !== null) this.#room -= 1;
+    if (this.#room === null) return;
+    this.#room -= 1;
+    if (this.#room < -Math.max(this.#slack, MOST_BEYOND)) void this.pass();
   }
 
   /** Starts a pass when it can matter; the submit does not wait for it. */

@@ -50,31 +50,45 @@ export class Settler {
   }
 
   /** Never rejects. */
-  async settle(claim: Claim, end: End): Promise<SettleOutcome> {
-    const settlement: Settlement = { ...claim, end };
-    let failedBefore = false;
-    for (;;) {
-      try {
-        const happened = await this.#batcher.add(settlement);
-        this.#failures = 0;
-        this.#ports.faults.worked("settle");
-        if (happened) return "recorded";
-        return failedBefore && (await this.#wasRecorded(settlement)) ? "recorded" : "lost";
-      } catch (error) {
-        if (!(error instanceof LedgerError)) return this.#settleAlone(settlement, error);
-        this.#ports.faults.failed("settle", error);
-        failedBefore = true;
-        if (this.#givenUp || isFinal(error)) return "unrecorded";
-        await this.#pauseOnce();
-        if (this.#givenUp) return "unrecorded";
-      }
-    }
+  settle({ jobId, workerId, attempt }: Claim, end: End): Promise<SettleOutcome> {
+    const settlement: Settlement = { jobId, workerId, attempt, end };
+    return this.#batcher.add(settlement).then(
+      (happened) => {
+        this.#worked();
+        return happened ? "recorded" : "lost";
+      },
+      (error: unknown) => this.#settleAgain(settlement, error),
+    );
   }
 
   /** Ends all further tries; calls under way still answer. */
   giveUp(): void {
     this.#givenUp = true;
     this.#endPause?.();
+  }
+
+  /** Again and again, until it is recorded or there is no point any more. */
+  async #settleAgain(settlement: Settlement, firstError: unknown): Promise<SettleOutcome> {
+    let error = firstError;
+    for (;;) {
+      if (!(error instanceof LedgerError)) return this.#settleAlone(settlement, error);
+      this.#ports.faults.failed("settle", error);
+      if (this.#isOver(error)) return "unrecorded";
+      await this.#pauseOnce();
+      if (this.#isOver(error)) return "unrecorded";
+      try {
+        const happened = await this.#batcher.add(settlement);
+        this.#worked();
+        return happened || (await this.#wasRecorded(settlement)) ? "recorded" : "lost";
+      } catch (nextError) {
+        error = nextError;
+      }
+    }
+  }
+
+  #worked(): void {
+    this.#failures = 0;
+    this.#ports.faults.worked("settle");
   }
 
   /**
@@ -106,6 +120,10 @@ export class Settler {
       job.attempt === attempt &&
       job.status === TRANSITIONS[end.event].to
     );
+  }
+
+  #isOver(error: LedgerError): boolean {
+    return this.#givenUp || isFinal(error);
   }
 
   #pauseOnce(): Promise<void> {

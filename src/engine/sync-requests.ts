@@ -48,11 +48,11 @@ export class SyncRequests {
 
   /** Never rejects for what the task does. */
   async run(request: SyncRequest): Promise<SyncOutcome> {
-    if (this.#closed) return SHUTTING_DOWN;
+    if (this.#isClosed()) return SHUTTING_DOWN;
     const decision = acceptInput(this.#ports.tasks, request.task, request.input);
     const accepted = decision instanceof Promise ? await decision : decision;
     if (accepted.kind !== "input") return accepted;
-    if (this.#closed) return SHUTTING_DOWN;
+    if (this.#isClosed()) return SHUTTING_DOWN;
     if (this.#isFull()) return this.#full(request.task);
     return new Promise((resolve) => {
       this.#admit(new SyncRun(this.#ports, request, accepted, resolve));
@@ -90,6 +90,10 @@ export class SyncRequests {
         this.#open.leave();
       },
     });
+  }
+
+  #isClosed(): boolean {
+    return this.#closed;
   }
 
   #isFull(): boolean {

@@ -86,7 +86,7 @@ export class WorkerSide {
   /** Makes the worker known, then claims. Rejects with a `LedgerError`. */
   async start(): Promise<void> {
     await this.#heartbeat.start();
-    this.#worker.start();
+    if (!this.#isDraining()) this.#worker.start();
   }
 
   /** Whether the ledger has heard of this worker lately; beats now if not. */
@@ -121,6 +121,10 @@ export class WorkerSide {
     } catch (error) {
       logger.warn({ worker_id: workerId, err: error }, "the worker could not sign off");
     }
+  }
+
+  #isDraining(): boolean {
+    return this.#draining;
   }
 
   #describe(): WorkerBeat {

@@ -11,10 +11,11 @@
  * tiny (claim-ahead.ts), or where a claim was answered so late that its slots were given back. What
  * waits there for too long is released to other workers. One claim is under way at a time.
  */
-import type { Clock } from "../runtime/clock.js";
 import type { ClaimedJob, Ledger, Unsubscribe } from "../ledger/ledger.js";
+import type { Clock } from "../runtime/clock.js";
+import { atTurnEnd } from "../runtime/turn.js";
 import { CautiousAverage } from "./cautious-average.js";
-import { claimAhead, MAX_BUFFERED_MS } from "./claim-ahead.js";
+import { claimAhead, MAX_BUFFERED_MS, MAX_UNSETTLED } from "./claim-ahead.js";
 import type { JobRuns } from "./job-runs.js";
 import type { LedgerFaults } from "./ledger-faults.js";
 import { Line } from "./line.js";
@@ -52,6 +53,10 @@ export class Worker {
   /** The claim under way takes so long that its slots were given back. */
   #late = false;
   #draining = true;
+  /** It has claimed in this turn of the event loop: others come first now. */
+  #rests = false;
+  /** Too many ends wait to be recorded. */
+  #crowded = false;
   #pumpDue = false;
   #stopListening: Unsubscribe | null = null;
   #cancelPoll: (() => void) | null = null;
@@ -62,6 +67,11 @@ export class Worker {
     ports.faults.onRecovered(() => {
       this.#wake();
     });
+    ports.owned.onRemoved = () => {
+      if (!this.#crowded || ports.owned.size > MAX_UNSETTLED / 2) return;
+      this.#crowded = false;
+      this.#schedulePump();
+    };
   }
 
   /** Begins to claim. */
@@ -107,10 +117,10 @@ export class Worker {
   /** Brings the tickets, the claim and the timers in line with what is known now. */
   #pump(): void {
     if (this.#draining) return;
-    const mayClaim = this.#mayClaim();
-    const seeks = mayClaim && (this.#backlog || (this.#claiming !== null && !this.#late));
+    const mayClaim = this.#backlog && this.#mayClaim();
+    const seeks = mayClaim || (this.#claiming !== null && !this.#late);
     this.#keepTickets(seeks ? this.#ports.pool.size : this.#buffer.size);
-    if (mayClaim && this.#backlog && this.#claiming === null) {
+    if (mayClaim && this.#claiming === null) {
       const limit = this.#claimLimit();
       if (limit > 0) this.#claiming = this.#claim(limit);
     }
@@ -121,7 +131,9 @@ export class Worker {
 
   /** Without a way to record ends and beats, more running jobs would only be more to lose. */
   #mayClaim(): boolean {
-    const { faults } = this.#ports;
+    const { faults, owned, pool } = this.#ports;
+    this.#crowded ||= owned.size >= pool.size + MAX_UNSETTLED;
+    if (this.#rests || this.#crowded) return false;
     return !faults.has("settle") && !faults.has("heartbeat");
   }
 
@@ -148,6 +160,7 @@ export class Worker {
       this.#late = true;
       this.#pump();
     });
+    this.#oncePerTurn();
     let failed = false;
     try {
       const claimed = await ledger.claim({ workerId, tasks: taskNames, limit });
@@ -173,14 +186,28 @@ export class Worker {
     this.#pump();
   }
 
+  /**
+   * A ledger that answers within the turn of the event loop would let this loop go on for ever in it,
+   * with nobody else ever getting a turn: no end recorded, no request read.
+   */
+  #oncePerTurn(): void {
+    this.#rests = true;
+    atTurnEnd(() => {
+      this.#rests = false;
+      if (this.#backlog) this.#pump();
+    });
+  }
+
   #receive(claimed: ClaimedJob): void {
     const { workerId, owned: jobs, runs, clock } = this.#ports;
     const owned = new OwnedJob(claimed, workerId, clock.monotonicMs());
     this.#payloadChars.add(claimed.payloadJson.length);
     jobs.add(owned);
     const leave = this.#buffer.push(owned);
-    owned.onNews = () => {
-      if (leave()) void runs.settleUnstarted(owned, { event: "stop" });
+    owned.holder = {
+      learned: () => {
+        if (leave()) void runs.settleUnstarted(owned, { event: "stop" });
+      },
     };
   }
 
@@ -209,15 +236,13 @@ export class Worker {
 
   #takeTicket(): void {
     let leave: (() => boolean) | null = null;
-    let granted = false;
     leave = this.#ports.pool.enter((slot) => {
-      granted = true;
       if (leave !== null) this.#tickets.delete(leave);
       this.#slots.push(slot);
       this.#dispatch();
       this.#schedulePump();
     });
-    if (!granted) this.#tickets.add(leave);
+    if (leave !== null) this.#tickets.add(leave);
   }
 
   #giveSlotsBack(): void {

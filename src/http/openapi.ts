@@ -10,7 +10,7 @@ type Json = Record<string, unknown>;
 /** What the swagger plug-in hands over, as far as it is read or written here. */
 interface Document {
   components?: { schemas?: Json };
-  paths?: Record<string, { post?: Json }>;
+  paths?: Record<string, Partial<Record<"get" | "post" | "delete", Json>>>;
 }
 
 const TEMPLATE_PATH = "/tasks/{task}";
@@ -39,7 +39,9 @@ export function swaggerOptions(
     },
     transformObject(documented) {
       if (!("openapiObject" in documented)) return documented.swaggerObject;
-      addTasks(documented.openapiObject as Document, tasks, options.defaultTask);
+      const document = documented.openapiObject as Document;
+      addTasks(document, tasks, options.defaultTask);
+      if (options.withAuth) askForToken(document);
       return documented.openapiObject;
     },
   };
@@ -82,6 +84,14 @@ function addTasks(document: Document, tasks: TaskRegistry, defaultTask: string |
         ...(defaultTask === null ? [] : [withRequestId(`input.${defaultTask}`)]),
       ],
     });
+}
+
+function askForToken({ paths = {} }: Document): void {
+  for (const operations of Object.values(paths))
+    for (const operation of Object.values(operations)) {
+      const isPublic = (operation["tags"] as string[] | undefined)?.includes("service") ?? false;
+      if (!isPublic) operation["security"] = [{ bearer: [] }];
+    }
 }
 
 /** A task's bare input with the `req_id` that may stand beside it. */

@@ -22,7 +22,7 @@ export interface ProcessIdentity {
 export interface Processes {
   readonly self: ProcessIdentity;
   /** Whether a process of this host has ended. False for one of another host. */
-  isGone(other: ProcessIdentity): boolean;
+  readonly isGone: (other: ProcessIdentity) => boolean;
 }
 
 export function systemProcesses(): Processes {

@@ -4,8 +4,9 @@
  * Each error is one line: which task, where, which option, what it got, what it takes.
  */
 import { parseDuration } from "../job/duration.js";
-import { JobtableError } from "../job/errors.js";
+import type { JobtableError } from "../job/errors.js";
 import { MAX_ATTEMPTS, TASK_NAME } from "../job/limits.js";
+import { invalidTask, sourceOf } from "./invalid-task.js";
 import type { RegisteredTask } from "./registry.js";
 import type { Isolation, TaskOptions } from "./task.js";
 
@@ -60,15 +61,6 @@ export function defineInline(
   return Object.entries(tasks).map(([defaultName, task]) =>
     defineTask(task, { file: null, defaultName }),
   );
-}
-
-export function invalidTask(detail: string, options?: ErrorOptions): JobtableError {
-  return new JobtableError("invalid_task", detail, options);
-}
-
-/** How messages name the place that a task comes from. */
-export function sourceOf(file: string | null): string {
-  return file ?? "given to the library";
 }
 
 function asOptions(written: unknown, source: TaskSource): TaskOptions {

@@ -9,7 +9,11 @@ import type { TaskContext, TaskOptions } from "./task.js";
 
 interface Scene {
   readonly lines: string[];
-  run(definition: TaskOptions, input?: unknown, more?: Partial<TaskRun>): Promise<TaskEnding>;
+  readonly run: (
+    definition: TaskOptions,
+    input?: unknown,
+    more?: Partial<TaskRun>,
+  ) => Promise<TaskEnding>;
 }
 
 function scene(): Scene {

@@ -4,9 +4,9 @@
  * handler doesn't; ending that is the runner's part.
  */
 import { MAX_RESULT_BYTES } from "../job/limits.js";
-import { decodePayload, type PayloadUpgrader } from "../job/payload.js";
+import { decodePayload } from "../job/payload.js";
 import { retryWish } from "./errors.js";
-import { describe, failed, failure, stackOf, type Failure } from "./failure.js";
+import { failed, failure, stackOf, type Failure } from "./failure.js";
 import { encodeJson } from "./json.js";
 import type { Reports } from "./reports.js";
 import { checkSchema, issuesLine } from "./schema.js";
@@ -27,7 +27,6 @@ export interface TaskRun extends RunIdentity {
   readonly payloadJson: string;
   readonly signal: AbortSignal;
   readonly reports: Reports;
-  readonly upgraders?: ReadonlyMap<number, PayloadUpgrader>;
 }
 
 export async function execute(run: TaskRun): Promise<TaskEnding> {
@@ -48,9 +47,10 @@ export function abortReason(reason: string): DOMException {
 
 async function attempt(run: TaskRun): Promise<TaskEnding> {
   const { definition, signal } = run;
-  const decoded = decode(run);
-  if (decoded.kind === "failed") return decoded;
-  const checked = await checkSchema(definition.input, decoded.input);
+  const decoded = decodePayload(run.payloadJson);
+  if (decoded.kind === "unreadable")
+    return { kind: "failed", errorMessage: decoded.errorMessage, retry: "never" };
+  const checked = await checkSchema(definition.input, decoded.payload.input);
   if (checked.kind === "invalid")
     return failed("InvalidInput", issuesLine(checked.issues), "never");
   // It was told to stop before it began: none of the user's code needs to run.
@@ -59,16 +59,6 @@ async function attempt(run: TaskRun): Promise<TaskEnding> {
   const output = await checkSchema(definition.output, returned);
   if (output.kind === "invalid") return failed("InvalidOutput", issuesLine(output.issues));
   return { kind: "succeeded", resultJson: encodeJson(output.value, "result", MAX_RESULT_BYTES) };
-}
-
-function decode(run: TaskRun): { readonly kind: "input"; readonly input: unknown } | Failure {
-  try {
-    const decoded = decodePayload(run.payloadJson, run.upgraders);
-    if (decoded.kind === "payload") return { kind: "input", input: decoded.payload.input };
-    return { kind: "failed", errorMessage: decoded.errorMessage, retry: "never" };
-  } catch (error) {
-    return failed("UnreadablePayload", `an upgrader failed: ${describe(error)}`, "never");
-  }
 }
 
 function contextOf({ jobId, attempt, requestId, signal, reports }: TaskRun): TaskContext {

@@ -1,9 +1,10 @@
 /** A task file's task, checked. The same in the process and in its threads, so that both say the same of a bad one. */
-import { defineTask, invalidTask } from "./definition.js";
+import { JobtableError } from "../job/errors.js";
+import { defineTask } from "./definition.js";
 import { describe } from "./failure.js";
 import { TaskLoadError, importTaskFile } from "./import-file.js";
+import { invalidTask } from "./invalid-task.js";
 import type { RegisteredTask } from "./registry.js";
-import { JobtableError } from "../job/errors.js";
 
 /**
  * @param file absolute path.

@@ -9,7 +9,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join, resolve } from "node:path";
 import { systemClock, type Clock } from "../runtime/clock.js";
-import { invalidTask } from "./definition.js";
+import { invalidTask } from "./invalid-task.js";
 import { describe } from "./failure.js";
 import { TASK_EXTENSIONS } from "./import-file.js";
 import { loadDefinition } from "./load-definition.js";

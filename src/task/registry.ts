@@ -1,5 +1,5 @@
 /** The tasks that this process knows, by name, and the check of their inputs. */
-import { invalidTask, sourceOf } from "./definition.js";
+import { invalidTask, sourceOf } from "./invalid-task.js";
 import { checkSchema, inputJsonSchema, type InputIssue } from "./schema.js";
 import type { Isolation, TaskOptions } from "./task.js";
 

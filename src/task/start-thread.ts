@@ -26,6 +26,7 @@ export function startThread(
   const worker = new Worker(new URL("./task-thread.js", import.meta.url), {
     name: "jobtable task",
     resourceLimits,
+    ...(isEvaluated() && { execArgv: [] }),
     // Else Node copies it to the process's own. Nothing comes: the thread logs what is printed. Nor
     // may these streams be read, which keeps the process alive, an unref'd thread or not.
     stdout: true,
@@ -48,6 +49,11 @@ export function startThread(
       port.postMessage(message);
     },
   };
+}
+
+/** A program given as `node --input-type=module --eval ...`: a thread that inherits these flags does not start. */
+function isEvaluated(): boolean {
+  return process.execArgv.some((flag) => flag.startsWith("--input-type"));
 }
 
 function receive(port: MessagePort): { readonly message: FromThread } | undefined {

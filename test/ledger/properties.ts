@@ -141,8 +141,13 @@ class Run {
         return this.#age(one.steps * STEP_MS);
       case "list":
         return this.#list(ledger, one);
-      default:
+      case "expire":
+      case "reject":
+      case "rescue":
+      case "evict":
         return this.#sweep(ledger, one);
+      default:
+        return one satisfies never;
     }
   }
 
@@ -192,7 +197,10 @@ class Run {
     };
     const found: string[] = [];
     let cursor: string | undefined;
+    let pages = 0;
     do {
+      pages += 1;
+      if (pages > 1_000) throw new Error("the list did not end within 1,000 pages");
       const page = await ledger.list(cursor === undefined ? filter : { ...filter, cursor });
       expect(page.jobs.length).toBeLessThanOrEqual(limit);
       found.push(...page.jobs.map((job) => job.jobId));

@@ -94,9 +94,9 @@ describe("it finds", () => {
       const ledger = openMemoryLedger({ clock });
       const faulty = fault(ledger);
       return new Proxy(ledger, {
-        get(target, verb: keyof Ledger) {
-          const member = faulty[verb] ?? target[verb];
-          return typeof member === "function" ? member.bind(target) : member;
+        get(target, verb) {
+          const member: unknown = Reflect.get(verb in faulty ? faulty : target, verb);
+          return typeof member === "function" ? (member.bind(target) as unknown) : member;
         },
       });
     };

@@ -1,7 +1,8 @@
 /**
  * One task thread, seen from the process: idle, running one task, or on its way out. Its run's
  * outcome settles once, and only when the thread is free or gone, so that a slot is never given
- * back while a handler still holds the machine.
+ * back while a handler still holds the machine: a thread that is killed inside a long native call
+ * is gone when that call returns.
  */
 import type { ResourceLimits, Worker } from "node:worker_threads";
 import type { Logger } from "../../runtime/logger.js";

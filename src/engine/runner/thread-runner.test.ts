@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { MAX_PROGRESS_BYTES } from "../../job/limits.js";
 import { encodePayload } from "../../job/payload.js";
@@ -309,6 +311,19 @@ describe("a thread", () => {
     });
     expect(await threadOf(runner)).toMatchObject({ runs: 1 });
   });
+});
+
+it("idle threads do not keep a program alive, and what a handler prints is not in its output", () => {
+  const built = pathToFileURL(resolve(import.meta.dirname, "../../../dist")).href;
+  const request = JSON.stringify(requestOf("act.mjs", { act: "print", lines: 1 }));
+  const program = `
+    import { createThreadRunner } from "${built}/engine/runner/thread-runner.js";
+    const runner = createThreadRunner({ maxThreads: 1, logger: console });
+    const listener = { onProgress() {}, onLog() {} };
+    console.log((await runner.start(${request}, listener).outcome).kind);`;
+  const args = ["--input-type=module", "--eval", program];
+  const ended = spawnSync(process.execPath, args, { timeout: 20_000, encoding: "utf8" });
+  expect(ended).toMatchObject({ status: 0, stdout: "succeeded\n", stderr: "" });
 });
 
 describe("close", () => {

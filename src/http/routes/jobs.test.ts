@@ -123,7 +123,7 @@ describe("POST /jobs", () => {
     expect(reply.json()).toEqual({
       error: "unknown task: translate",
       code: 51,
-      detail: expect.stringContaining('goes into "input"'),
+      detail: expect.stringContaining('goes into "input"') as unknown,
       known: ["ocr"],
     });
   });

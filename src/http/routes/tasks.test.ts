@@ -135,7 +135,7 @@ describe("POST /tasks/{task}", () => {
     for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] as const) {
       const reply = await app.inject({ method, url: "/tasks/ocr" });
       expect(reply.statusCode).toBe(405);
-      expect(reply.headers["allow"]).toBe("POST");
+      expect(reply.headers.allow).toBe("POST");
     }
   });
 });
@@ -145,7 +145,7 @@ describe("POST /", () => {
     const { app, asked } = running({ kind: "done", resultJson: "1" });
     expect((await post(app, "/", { a: 1 })).json()).toMatchObject({ code: 0, data: 1 });
     expect(asked).toMatchObject([{ task: "ocr", input: { a: 1 } }]);
-    expect((await app.inject("/")).headers["allow"]).toBe("POST");
+    expect((await app.inject("/")).headers.allow).toBe("POST");
   });
 
   test("is unknown where there are several, or none", async () => {

@@ -46,3 +46,17 @@ test("it gives its values back in order", () => {
   expect(out).toHaveLength(500);
   expect(out).toEqual([...out].sort((a, b) => a - b));
 });
+
+test("what fills a gap moves up where it is smaller than what is above the gap", () => {
+  const heap = new Heap<number>((a, b) => a < b);
+  // In this order each value stays where it is put; 4, the last, goes to 11's place, below 10.
+  const entries = [1, 10, 2, 11, 12, 3, 4].map((value) => heap.push(value));
+  const take = (entry: HeapEntry<number> | undefined): number => {
+    if (entry === undefined) throw new Error("the heap is empty");
+    heap.remove(entry);
+    return entry.value;
+  };
+  expect(take(entries[3])).toBe(11);
+  const out = [1, 2, 3, 4, 5, 6].map(() => take(entries.find((entry) => entry.place === 0)));
+  expect(out).toEqual([1, 2, 3, 4, 10, 12]);
+});

@@ -89,3 +89,15 @@ test("listeners are called in the same turn, when all of the verb's changes are 
   expect(seen).toEqual([3]);
   await submitted;
 });
+
+test("a listener that another one removes meanwhile is not called any more", async () => {
+  const ledger = open();
+  const heard: string[] = [];
+  ledger.onWork(() => {
+    heard.push("first");
+    leave();
+  });
+  const leave = ledger.onWork(() => heard.push("second"));
+  await ledger.submit(jobs(1), { maxDepth: 1 });
+  expect(heard).toEqual(["first"]);
+});

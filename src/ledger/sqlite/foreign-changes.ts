@@ -16,8 +16,8 @@ const ASK_AGAIN_MS = [1, 2, 4, 8, 16] as const;
 /** Other processes may commit a thousand times a second; nobody needs to hear it more often than this. */
 const WORK_PACE_MS = 5;
 const LOOK_PACE_MS = 10;
-/** Pause after a look, as a multiple of the time it took: 9 to 1 is a tenth. */
-const PAUSE_PER_LOOK = 9;
+/** How much later a look makes the next one, as a multiple of the time it took: at most a tenth is spent on looks. */
+const PAUSE_PER_LOOK = 10;
 
 export interface ForeignChangesOptions {
   readonly walPath: string;

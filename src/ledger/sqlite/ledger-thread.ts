@@ -12,14 +12,9 @@ import {
 import { systemClock } from "../../runtime/clock.js";
 import { explain } from "./failures.js";
 import { ForeignChanges } from "./foreign-changes.js";
-import type { Batch, FromThread, ToThread } from "./protocol.js";
+import { packOutcomes, unpackBatch } from "./packing.js";
+import type { Batch, FromThread, ToThread, LedgerThreadData } from "./protocol.js";
 import { Store } from "./store.js";
-
-export interface LedgerThreadData {
-  readonly path: string;
-  /** The ledger's time at the start; later ones come with the messages. */
-  readonly nowMs: number;
-}
 
 function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
   const say = (message: FromThread): void => {
@@ -44,7 +39,7 @@ function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
   });
   const work = (batches: readonly Batch[]): void => {
     const startedMs = systemClock.monotonicMs();
-    for (const outcomes of store.run(batches)) say({ kind: "outcomes", outcomes });
+    for (const outcomes of store.run(batches)) say(packOutcomes(outcomes));
     if (batches.some(isLook)) changes.looked(systemClock.monotonicMs() - startedMs);
     changes.ask();
   };
@@ -52,7 +47,7 @@ function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
     const waiting: Batch[] = [];
     let message: ToThread | undefined = first;
     while (message?.kind === "batch") {
-      waiting.push(message);
+      waiting.push(unpackBatch(message));
       const next = receiveMessageOnPort(port) as { readonly message: ToThread } | undefined;
       message = next?.message;
     }

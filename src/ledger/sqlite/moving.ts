@@ -1,7 +1,7 @@
 /** The verbs that admit jobs and move them on behalf of users and owners. */
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
 import type { Answers, Cell, OperationOf, Row, SettledJob } from "./protocol.js";
-import { text, toIso } from "./rows.js";
+import { text as textOf, toIso } from "./rows.js";
 import type { Transaction } from "./transaction.js";
 
 export function submit(
@@ -15,7 +15,7 @@ export function submit(
   for (const row of jobs.slice(0, admitted)) insert(tx, row);
   if (admitted < jobs.length) refuseUsedIds(tx, jobs, admitted);
   if (admitted > 0) tx.count({ queued: admitted });
-  return { admitted, depth: depth + admitted };
+  return admitted === jobs.length ? null : { admitted, depth: depth + admitted };
 }
 
 function insert(tx: Transaction, row: Row): void {
@@ -38,10 +38,10 @@ function refuseUsedIds(tx: Transaction, jobs: readonly Row[], admitted: number):
 }
 
 function usedTwice(row: Row): Error {
-  return new Error(`job id ${text(row[0])} is used twice: give every job an id of its own`);
+  return new Error(`job id ${textOf(row[0])} is used twice: give every job an id of its own`);
 }
 
-export function settle(tx: Transaction, { ends }: OperationOf<"settle">): boolean[] {
+export function settle(tx: Transaction, { ends }: OperationOf<"settle">): Answers["settle"] {
   let requeued = 0;
   let ended = 0;
   const happened = ends.map((end) => {
@@ -52,26 +52,26 @@ export function settle(tx: Transaction, { ends }: OperationOf<"settle">): boolea
   });
   if (requeued + ended > 0)
     tx.count({ queued: requeued, running: -(requeued + ended), terminal: ended });
-  return happened;
+  return requeued + ended === ends.length ? null : happened;
 }
 
 function settleOne(tx: Transaction, end: SettledJob): "ended" | "requeued" | "refused" {
   const { run, now } = tx;
-  const { jobId, workerId, attempt } = end;
+  const [jobId, workerId, attempt, event, text, delayMs] = end;
   const ended = ({ changes }: { readonly changes: number }): "ended" | "refused" =>
     changes > 0 ? "ended" : "refused";
-  switch (end.event) {
+  switch (event) {
     case "succeed":
-      return ended(run.succeed.run(now, end.text, jobId, workerId, attempt));
+      return ended(run.succeed.run(now, text, jobId, workerId, attempt));
     case "fail":
-      return ended(run.fail.run(now, message(end), jobId, workerId, attempt));
+      return ended(run.fail.run(now, message(text), jobId, workerId, attempt));
     case "time_out":
-      return ended(run.timeOut.run(now, message(end), jobId, workerId, attempt));
+      return ended(run.timeOut.run(now, message(text), jobId, workerId, attempt));
     case "stop":
       return ended(run.stop.run(now, jobId, workerId, attempt));
     case "retry": {
-      const dueAt = toIso(tx.nowMs + Math.max(0, end.delayMs));
-      if (run.retry.run(dueAt, message(end), jobId, workerId, attempt).changes > 0)
+      const dueAt = toIso(tx.nowMs + Math.max(0, delayMs));
+      if (run.retry.run(dueAt, message(text), jobId, workerId, attempt).changes > 0)
         return "requeued";
       return ended(run.stopRequested.run(now, jobId, workerId, attempt));
     }
@@ -79,12 +79,12 @@ function settleOne(tx: Transaction, end: SettledJob): "ended" | "requeued" | "re
       if (run.release.run(jobId, workerId, attempt).changes > 0) return "requeued";
       return ended(run.stopRequested.run(now, jobId, workerId, attempt));
     default:
-      return end.event satisfies never;
+      return event satisfies never;
   }
 }
 
-function message(end: SettledJob): string {
-  return cleanText(end.text ?? "", MAX_ERROR_CHARS);
+function message(text: string | null): string {
+  return cleanText(text ?? "", MAX_ERROR_CHARS);
 }
 
 export function cancel(tx: Transaction, jobIds: readonly string[]): Answers["cancel"] {

@@ -23,15 +23,16 @@ interface Claim {
   readonly tasks: readonly string[];
   readonly limit: number;
 }
-/** One claimed job's end: `text` is the result, the error message, or null; `delayMs` counts for retry alone. */
-export interface SettledJob {
-  readonly jobId: string;
-  readonly workerId: string;
-  readonly attempt: number;
-  readonly event: "succeed" | "fail" | "time_out" | "stop" | "retry" | "release";
-  readonly text: string | null;
-  readonly delayMs: number;
-}
+export type SettleEvent = "succeed" | "fail" | "time_out" | "stop" | "retry" | "release";
+/** `text` is the result, the error message, or null; `delayMs` counts for retry alone. */
+export type SettledJob = readonly [
+  jobId: string,
+  workerId: string,
+  attempt: number,
+  event: SettleEvent,
+  text: string | null,
+  delayMs: number,
+];
 interface Settle {
   readonly verb: "settle";
   readonly ends: readonly SettledJob[];
@@ -119,11 +120,12 @@ export type OperationOf<V extends Verb> = Extract<Operation, { readonly verb: V 
 
 /** What each verb is answered with. */
 export interface Answers {
-  /** The first `admitted` were recorded; the others met a depth of `depth`. */
-  submit: { readonly admitted: number; readonly depth: number };
+  /** Null: all were admitted. Else the first `admitted`; the others met a depth of `depth`. */
+  submit: { readonly admitted: number; readonly depth: number } | null;
   /** Job columns, then the payload. */
   claim: readonly Row[];
-  settle: readonly boolean[];
+  /** Null: all happened. */
+  settle: readonly boolean[] | null;
   heartbeat: { readonly cancelRequested: string[]; readonly lost: string[] };
   leave: null;
   cancel: readonly {
@@ -162,18 +164,44 @@ export interface Failure {
 export type Outcome = { readonly failed: false; readonly answer: Answers[Verb] } | Failure;
 
 export interface Batch {
-  readonly kind: "batch";
   /** The ledger's time for all operations of the batch. */
   readonly nowMs: number;
   readonly operations: readonly Operation[];
 }
-export type ToThread = Batch | { readonly kind: "close" };
+/** A batch as it crosses; see packing.ts. */
+export interface PackedBatch {
+  readonly kind: "batch";
+  readonly nowMs: number;
+  /** A number stands for a submit of so many jobs. */
+  readonly operations: readonly (Operation | number)[];
+  /** The depth bounds of the submits, in order. */
+  readonly maxDepths: readonly number[];
+  /** The rows of their jobs, one after the other. */
+  readonly cells: readonly Cell[];
+}
+
+/** The outcomes of a batch as they cross. */
+export interface PackedOutcomes {
+  readonly kind: "outcomes";
+  readonly answers: readonly Answers[Verb][];
+  /** By the place of the operation in its batch. */
+  readonly failures: readonly (readonly [place: number, failure: Failure])[];
+}
+
+export type ToThread = PackedBatch | { readonly kind: "close" };
 
 export type FromThread =
   | { readonly kind: "opened" }
   /** It could not open, and ends. */
   | { readonly kind: "refused"; readonly failure: Failure }
-  | { readonly kind: "outcomes"; readonly outcomes: readonly Outcome[] }
+  | PackedOutcomes
   /** Another connection changed something. `look`: jobs may differ. `work`: jobs wait. */
   | { readonly kind: "foreign"; readonly look: boolean; readonly work: boolean }
   | { readonly kind: "closed" };
+
+/** What the thread is started with. */
+export interface LedgerThreadData {
+  readonly path: string;
+  /** The ledger's time at the start; later ones come with the batches. */
+  readonly nowMs: number;
+}

@@ -38,8 +38,7 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
-import type { LedgerThreadData } from "./ledger-thread.js";
-import type { Row, SettledJob } from "./protocol.js";
+import type { LedgerThreadData, Row, SettledJob } from "./protocol.js";
 import {
   AFTER_JOB,
   fromIso,
@@ -112,7 +111,8 @@ class SqliteLedger implements Ledger {
       records.push(record);
       rows.push(toSubmittedRow(record, job.payloadJson));
     }
-    return this.#link.call({ verb: "submit", maxDepth, jobs: rows }, ({ admitted, depth }) => {
+    return this.#link.call({ verb: "submit", maxDepth, jobs: rows }, (refusal) => {
+      const { admitted, depth } = refusal ?? { admitted: jobs.length, depth: 0 };
       if (admitted > 0) this.#watchers.work();
       return records.map((job, index) =>
         index < admitted ? { kind: "accepted", job } : { kind: "full", depth },
@@ -134,12 +134,12 @@ class SqliteLedger implements Ledger {
     return this.#link.call({ verb: "settle", ends: settlements.map(toSettledJob) }, (happened) => {
       let requeued = false;
       for (const [index, { jobId, end }] of settlements.entries()) {
-        if (happened[index] !== true) continue;
+        if (happened?.[index] === false) continue;
         this.#watchers.changed(jobId);
         requeued ||= end.event === "retry" || end.event === "release";
       }
       if (requeued) this.#watchers.work();
-      return [...happened];
+      return happened === null ? settlements.map(() => true) : [...happened];
     });
   }
 
@@ -254,18 +254,17 @@ class SqliteLedger implements Ledger {
 }
 
 function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {
-  const claim = { jobId, workerId, attempt, event: end.event };
   switch (end.event) {
     case "succeed":
-      return { ...claim, text: end.resultJson, delayMs: 0 };
+      return [jobId, workerId, attempt, end.event, end.resultJson, 0];
     case "fail":
     case "time_out":
-      return { ...claim, text: end.errorMessage, delayMs: 0 };
+      return [jobId, workerId, attempt, end.event, end.errorMessage, 0];
     case "retry":
-      return { ...claim, text: end.errorMessage, delayMs: end.delayMs };
+      return [jobId, workerId, attempt, end.event, end.errorMessage, end.delayMs];
     case "stop":
     case "release":
-      return { ...claim, text: null, delayMs: 0 };
+      return [jobId, workerId, attempt, end.event, null, 0];
     default:
       return end satisfies never;
   }

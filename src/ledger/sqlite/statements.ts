@@ -142,7 +142,7 @@ export const SQL = {
 } as const;
 
 export type StatementName = keyof typeof SQL;
-export type Statements = { readonly [Name in StatementName]: Statement<unknown[], Row> };
+export type Statements = Readonly<Record<StatementName, Statement<unknown[], Row>>>;
 
 /** Prepares them all; those that answer rows answer arrays. */
 export function prepareStatements(db: Database): Statements {

@@ -9,66 +9,31 @@
  * not answered is not recorded, unless the power goes at that moment, when the file may hold it.
  * A connection that met an I/O error or damage is replaced before the next group.
  */
-import Database from "better-sqlite3";
+import type { Database } from "better-sqlite3";
+import { connect, openDatabase, type Connection, type OpenDatabase } from "./connection.js";
 import { execute, weigh, type Weight } from "./execute.js";
 import { explain, type Fault } from "./failures.js";
-import { migrate, readMigrations } from "./migrate.js";
 import type { Batch, Operation, Outcome } from "./protocol.js";
 import { integer } from "./rows.js";
-import { prepareStatements, type Statements } from "./statements.js";
+import type { Statements } from "./statements.js";
 import { Transaction } from "./transaction.js";
-
-/** Longer than any transaction that this ledger makes; then the caller learns that something is wrong. */
-const BUSY_TIMEOUT_MS = 10_000;
-
-/** Negative: KiB, not pages. */
-const CACHE_KIB = -16_000;
-const CHECKPOINT_PAGES = 1_000;
-/** What the log is cut to when nothing needs it any more. */
-const LARGEST_IDLE_WAL_BYTES = 64 * 1024 * 1024;
-
-interface Connection {
-  readonly db: Database.Database;
-  readonly run: Statements;
-}
 
 interface Item {
   readonly operation: Operation;
   readonly nowMs: number;
 }
 
-/** Makes the connection ready for use, whoever else opens it at the same time. */
-function connect(path: string, nowMs: number): Connection {
-  const db = new Database(path, { timeout: BUSY_TIMEOUT_MS });
-  try {
-    db.pragma("journal_mode = WAL");
-    db.pragma("synchronous = FULL");
-    db.pragma(`cache_size = ${String(CACHE_KIB)}`);
-    db.pragma(`wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
-    db.pragma(`journal_size_limit = ${String(LARGEST_IDLE_WAL_BYTES)}`);
-    migrate(db, path, readMigrations(), nowMs);
-    const run = prepareStatements(db);
-    db.transaction(() => {
-      const tx = new Transaction(run);
-      tx.recount();
-      tx.finish();
-    }).immediate();
-    return { db, run };
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-}
-
 export class Store {
   readonly #path: string;
+  readonly #open: OpenDatabase;
   #connection: Connection | undefined;
   #synchronous: "FULL" | "NORMAL" = "FULL";
 
   /** @throws whatever opening throws; `explain` says what it means. */
-  constructor(path: string, nowMs: number) {
+  constructor(path: string, nowMs: number, open: OpenDatabase = openDatabase) {
     this.#path = path;
-    this.#connection = connect(path, nowMs);
+    this.#open = open;
+    this.#connection = connect(path, nowMs, open);
   }
 
   /** Changes whenever another connection has changed the database. Null: could not be read. */
@@ -138,13 +103,13 @@ export class Store {
 
   #connected(nowMs: number): Connection {
     if (this.#connection === undefined) {
-      this.#connection = connect(this.#path, nowMs);
+      this.#connection = connect(this.#path, nowMs, this.#open);
       this.#synchronous = "FULL";
     }
     return this.#connection;
   }
 
-  #setSynchronous(db: Database.Database, level: "FULL" | "NORMAL"): void {
+  #setSynchronous(db: Database, level: "FULL" | "NORMAL"): void {
     if (this.#synchronous === level) return;
     db.pragma(`synchronous = ${level}`);
     this.#synchronous = level;

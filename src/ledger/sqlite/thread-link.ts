@@ -12,9 +12,18 @@ import { Worker } from "node:worker_threads";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
+import { atTurnEnd } from "../../runtime/turn.js";
 import { toError } from "./failures.js";
-import type { LedgerThreadData } from "./ledger-thread.js";
-import type { Answers, FromThread, Operation, OperationOf, ToThread, Verb } from "./protocol.js";
+import { packBatch, unpackOutcomes } from "./packing.js";
+import type {
+  LedgerThreadData,
+  Answers,
+  FromThread,
+  Operation,
+  OperationOf,
+  ToThread,
+  Verb,
+} from "./protocol.js";
 
 /** Enough to share a commit among hundreds, and few enough that one transaction stays short. */
 const LARGEST_MESSAGE = 1_024;
@@ -111,7 +120,7 @@ export class ThreadLink {
         resolve();
       });
     });
-    while (this.#waiting.length > 0) this.#send(thread);
+    while (this.#waiting.length > 0) this.#send(thread, this.#waiting.splice(0, LARGEST_MESSAGE));
     this.#post(thread, { kind: "close" });
     await ended;
   }
@@ -119,7 +128,7 @@ export class ThreadLink {
   #flushSoon(): void {
     if (this.#flushDue || this.#underWay.length >= MESSAGES_UNDER_WAY) return;
     this.#flushDue = true;
-    setImmediate(() => {
+    atTurnEnd(() => {
       this.#flushDue = false;
       this.#flush();
     });
@@ -131,19 +140,20 @@ export class ThreadLink {
       return;
     }
     while (this.#waiting.length > 0 && this.#underWay.length < MESSAGES_UNDER_WAY)
-      this.#send(this.#thread);
+      this.#send(this.#thread, this.#waiting.splice(0, LARGEST_MESSAGE));
   }
 
-  #send(thread: Worker): void {
-    const calls = this.#waiting.splice(0, LARGEST_MESSAGE);
+  #send(thread: Worker, calls: readonly Call[]): void {
     const nowMs = this.#options.clock.nowMs();
+    const operations = calls.map((call) => call.operation);
     this.#underWay.push({ nowMs, calls });
     try {
-      this.#post(thread, { kind: "batch", nowMs, operations: calls.map((call) => call.operation) });
+      this.#post(thread, packBatch(nowMs, operations));
     } catch (error) {
-      // A value that can't be copied to a thread: a bug of the caller.
+      // One of them holds a value that can't be copied to a thread: a bug of that caller alone.
       this.#underWay.pop();
-      for (const call of calls) call.failed(error);
+      if (calls.length > 1) for (const call of calls) this.#send(thread, [call]);
+      else for (const call of calls) call.failed(error);
     }
   }
 
@@ -158,8 +168,9 @@ export class ThreadLink {
         if (done === undefined) throw new Error("the ledger's thread answered what nobody asked");
         this.#answered = true;
         this.#flush();
+        const outcomes = unpackOutcomes(message);
         for (const [index, call] of done.calls.entries()) {
-          const outcome = message.outcomes[index];
+          const outcome = outcomes[index];
           if (outcome === undefined)
             call.failed(new Error("the ledger's thread left out an answer"));
           else if (outcome.failed) call.failed(toError(outcome));

@@ -29,15 +29,15 @@ export class Transaction {
     return this.#nowMs;
   }
 
-  /** As text. */
-  get now(): string {
-    return this.#now;
-  }
-
   set nowMs(nowMs: number) {
     if (nowMs === this.#nowMs) return;
     this.#nowMs = nowMs;
     this.#now = toIso(nowMs);
+  }
+
+  /** As text. */
+  get now(): string {
+    return this.#now;
   }
 
   get counts(): Readonly<CountsNow> {
@@ -52,6 +52,11 @@ export class Transaction {
     counts.running += running;
     counts.terminal += terminal;
     this.#changed = true;
+  }
+
+  /** Whether the counts differ from what is recorded. */
+  get changed(): boolean {
+    return this.#changed;
   }
 
   /** Before the commit. */

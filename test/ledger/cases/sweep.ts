@@ -49,7 +49,9 @@ function expireCases({ check }: Cases): void {
     const running = (await jobIn(h.ledger, "running")).job;
     const ended = (await jobIn(h.ledger, "succeeded")).job;
     const old = await acceptOne(h.ledger);
-    await h.age(6 * MINUTE_MS);
+    await h.age(4 * MINUTE_MS);
+    expect(await h.ledger.expire(limit)).toBe(0);
+    await h.age(2 * MINUTE_MS);
     const young = await acceptOne(h.ledger);
     expect(await h.ledger.expire(limit)).toBe(1);
     const after = await see(h.ledger, old.jobId);
@@ -110,7 +112,9 @@ function rejectCases({ check }: Cases): void {
     const running = (await jobIn(h.ledger, "running", { task: "gone" })).job;
     const runAtMs = (await h.nowMs()) + 60 * MINUTE_MS;
     const delayed = await acceptOne(h.ledger, { task: "ocr", runAtMs });
-    await h.age(6 * MINUTE_MS);
+    await h.age(4 * MINUTE_MS);
+    expect(await h.ledger.reject(limit)).toBe(0);
+    await h.age(2 * MINUTE_MS);
     const young = await acceptOne(h.ledger, { task: "ocr" });
     await h.ledger.heartbeat(beat(WORKER, { tasks: ["echo", "other"] }), []);
     expect(await h.ledger.reject(limit)).toBe(1);
@@ -183,7 +187,10 @@ function stuckCases({ check }: Cases): void {
   check("a job without a beat for job_timeout is stuck although its worker lives", async (h) => {
     await accept(h.ledger, newJobs(2));
     const [silent, beating] = (await claim(h.ledger, 2)).map(({ job }) => job);
-    await h.age(61 * MINUTE_MS);
+    await h.age(55 * MINUTE_MS);
+    await h.ledger.heartbeat(beat(), [beatOf(present(beating))]);
+    expect(await rescuedIds(h.ledger)).toEqual([]);
+    await h.age(6 * MINUTE_MS);
     await h.ledger.heartbeat(beat(), [beatOf(present(beating))]);
     expect(await rescuedIds(h.ledger)).toEqual([present(silent).jobId]);
     expect((await h.ledger.workers()).map((row) => row.workerId)).toEqual([WORKER]);

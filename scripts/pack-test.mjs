@@ -1,0 +1,86 @@
+/**
+ * Installs the package as a user would: packed, into an empty folder, with its dependencies from the
+ * registry. Then serves a task that the user wrote in TypeScript and asks it. `npm run check` does
+ * this in CI only: it compiles better-sqlite3 once more where no prebuilt binary can be fetched.
+ */
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const folder = mkdtempSync(join(tmpdir(), "jobtable-pack-"));
+const npm = (args, cwd) =>
+  execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+
+const TASK = `import { task } from "jobtable";
+
+export default task<{ name: string }, string>({
+  run: ({ name }, ctx) => \`Hello, \${name}, on attempt \${ctx.attempt}\`,
+});
+`;
+const TSCONFIG = {
+  compilerOptions: { strict: true, module: "nodenext", target: "es2023", types: [], noEmit: true },
+  include: ["tasks"],
+};
+
+function install() {
+  const [{ filename, files }] = JSON.parse(
+    npm(["pack", "--json", "--pack-destination", folder], root),
+  );
+  const paths = files.map(({ path }) => path);
+  for (const needed of ["dist/cli/main.js", "dist/index.d.ts", "LICENSE", "CHANGELOG.md"])
+    assert.ok(paths.includes(needed), `${needed} is not in the package`);
+  assert.deepEqual(
+    paths.filter((path) => /\.test\.|^(src|test|bench)\//.test(path)),
+    [],
+  );
+  const manifest = { private: true, type: "module", allowScripts: { "better-sqlite3": true } };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  npm(["install", "--prefer-offline", "--no-audit", "--no-fund", `./${filename}`], folder);
+}
+
+async function serveAndAsk() {
+  const main = join(folder, "node_modules/jobtable/dist/cli/main.js");
+  const args = [main, "serve", "tasks/hello.ts", "--port", "0"];
+  const server = spawn(process.execPath, args, {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const lines = createInterface({ input: server.stdout });
+    const [first] = await once(lines, "line");
+    const [, url] = /^jobtable listening on (\S+)$/.exec(first) ?? [];
+    assert.ok(url, `no address in: ${first}`);
+    const post = (path) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"name": "Ada"}',
+      });
+    const { job_id: jobId } = await (await post("/jobs")).json();
+    await fetch(`${url}/jobs/${jobId}/wait?timeout=30000`);
+    const result = await (await fetch(`${url}/jobs/${jobId}/result`)).json();
+    assert.equal(result.data, "Hello, Ada, on attempt 1");
+    assert.equal((await (await post("/tasks/hello")).json()).code, 0);
+  } finally {
+    server.kill("SIGTERM");
+  }
+  const [code] = await once(server, "close");
+  assert.equal(code, 0);
+}
+
+try {
+  install();
+  mkdirSync(join(folder, "tasks"));
+  writeFileSync(join(folder, "tasks/hello.ts"), TASK);
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(TSCONFIG));
+  execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { stdio: "inherit" });
+  await serveAndAsk();
+} finally {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+}

@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { VirtualClock, settled } from "../../test/virtual-clock.js";
+import { defineTask } from "../task/definition.js";
+import { Attempt } from "./attempt.js";
+import type { RunOutcome, Runner } from "./runner/runner.js";
+
+const TASK = defineTask({ name: "t", run: () => null }, { file: null, defaultName: null });
+
+/** A runner whose one run does what the test says; `kill` ends it unless it is `undying`. */
+function scripted() {
+  const told: string[] = [];
+  let settle: (outcome: RunOutcome) => void = () => undefined;
+  const outcome = new Promise<RunOutcome>((resolve) => (settle = resolve));
+  const runner: Runner = {
+    start: () => ({
+      outcome,
+      abort: (reason) => told.push(`abort: ${reason}`),
+      kill: () => {
+        told.push("kill");
+        settle({ kind: "killed" });
+      },
+    }),
+    close: () => Promise.resolve(),
+  };
+  return { runner, told, settle };
+}
+
+function attempt(runner: Runner, clock: VirtualClock, limitMs: number) {
+  return new Attempt({
+    runner,
+    clock,
+    request: { jobId: null, attempt: 1, task: TASK, payloadJson: "{}", requestId: null },
+    listener: { onProgress: () => undefined, onLog: () => undefined },
+    limitMs,
+    graceMs: 100,
+  });
+}
+
+describe("one run", () => {
+  test("ends with its outcome and leaves no timer", async () => {
+    const clock = new VirtualClock();
+    const { runner, settle, told } = scripted();
+    const run = attempt(runner, clock, 500);
+    await clock.advance(30);
+    settle({ kind: "succeeded", resultJson: "1" });
+    expect(await run.outcome).toEqual({ kind: "succeeded", resultJson: "1" });
+    await clock.advance(1_000);
+    expect(run).toMatchObject({ runMs: 30 });
+    expect(run.causes.size).toBe(0);
+    expect(told).toEqual([]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test("is told to stop at its limit, and killed when it does not within the grace", async () => {
+    const clock = new VirtualClock();
+    const { runner, told } = scripted();
+    const run = attempt(runner, clock, 500);
+    await clock.advance(499);
+    expect(told).toEqual([]);
+    await clock.advance(1);
+    expect(told).toEqual(["abort: time limit"]);
+    await clock.advance(99);
+    expect(told).toEqual(["abort: time limit"]);
+    await clock.advance(1);
+    expect(told).toEqual(["abort: time limit", "kill"]);
+    expect(await run.outcome).toEqual({ kind: "killed" });
+    expect([...run.causes]).toEqual(["time_limit"]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test("counts one grace period, from the first cause that has one", async () => {
+    const clock = new VirtualClock();
+    const { runner, told } = scripted();
+    const run = attempt(runner, clock, 0);
+    run.stop("shutdown");
+    await clock.advance(1_000);
+    expect(told).toEqual(["abort: shutdown"]);
+    run.stop("cancelled");
+    await clock.advance(60);
+    run.stop("lost");
+    run.stop("cancelled");
+    await clock.advance(40);
+    expect(told.at(-1)).toBe("kill");
+    await run.outcome;
+    expect([...run.causes]).toEqual(["shutdown", "cancelled", "lost"]);
+  });
+
+  test("F21: is not over before its handler has gone", async () => {
+    const clock = new VirtualClock();
+    const { runner, settle } = scripted();
+    const run = attempt(runner, clock, 0);
+    let over = false;
+    void run.outcome.then(() => (over = true));
+    run.stop("cancelled");
+    await settled();
+    expect(over).toBe(false);
+    settle({ kind: "succeeded", resultJson: "1" });
+    await settled();
+    expect(over).toBe(true);
+    run.stop("lost");
+    run.kill();
+    expect([...run.causes]).toEqual(["cancelled"]);
+  });
+
+  test("ends as failed when the runner itself throws", async () => {
+    const runner: Runner = {
+      start: () => {
+        throw new Error("no threads left");
+      },
+      close: () => Promise.resolve(),
+    };
+    const run = attempt(runner, new VirtualClock(), 0);
+    expect(await run.outcome).toEqual({
+      kind: "failed",
+      errorMessage: "RunnerFault: no threads left",
+      retry: "default",
+    });
+  });
+});

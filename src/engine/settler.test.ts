@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import type { Claim } from "../job/job.js";
+import type { Ledger } from "../ledger/ledger.js";
+import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
+import { silentLogger } from "../runtime/logger.js";
+import { Connection, seededRandom } from "../../test/engine-rig.js";
+import { VirtualClock } from "../../test/virtual-clock.js";
+import { LedgerFaults } from "./ledger-faults.js";
+import { Settler } from "./settler.js";
+
+async function setUp(change: (ledger: Ledger) => Ledger = (ledger) => ledger) {
+  const clock = new VirtualClock();
+  const connection = new Connection(openMemoryLedger({ clock }));
+  const faults = new LedgerFaults(silentLogger);
+  const settler = new Settler({
+    ledger: change(connection.ledger),
+    clock,
+    random: seededRandom(7),
+    faults,
+    logger: silentLogger,
+  });
+  const claims: Claim[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    const jobId = `01ARZ3NDEKTSV4RRFFQ69G5FA${String(n)}`;
+    const job = { jobId, task: "t", schemaVersion: 1, payloadJson: "{}" };
+    await connection.ledger.submit([job], { maxDepth: 10 });
+    claims.push({ jobId, workerId: "w", attempt: 1 });
+  }
+  await connection.ledger.claim({ workerId: "w", tasks: ["t"], limit: 3 });
+  const claim = (index: number): Claim => {
+    const found = claims[index];
+    if (found === undefined) throw new Error("no such claim");
+    return found;
+  };
+  const statuses = async (): Promise<(string | undefined)[]> =>
+    (await connection.ledger.get(claims.map(({ jobId }) => jobId))).map((job) => job?.status);
+  return { clock, connection, faults, settler, claim, statuses };
+}
+
+const DONE = { event: "succeed", resultJson: "1" } as const;
+
+describe("recording ends", () => {
+  test("puts concurrent ones into one call, and says which were lost", async () => {
+    const { settler, claim, connection, statuses } = await setUp();
+    const outcomes = await Promise.all([
+      settler.settle(claim(0), DONE),
+      settler.settle({ ...claim(1), attempt: 9 }, DONE),
+      settler.settle(claim(2), { event: "stop" }),
+    ]);
+    expect(outcomes).toEqual(["recorded", "lost", "recorded"]);
+    expect(connection.calls.settle).toBe(1);
+    expect(await statuses()).toEqual(["succeeded", "running", "cancelled"]);
+  });
+
+  test("an end that breaks the call does not take the others with it, and its job ends as failed", async () => {
+    const { settler, claim, statuses } = await setUp((ledger) => ({
+      ...ledger,
+      settle: (list) =>
+        list.some(({ end }) => end.event === "succeed" && end.resultJson === "poison")
+          ? Promise.reject(new RangeError("a bug"))
+          : ledger.settle(list),
+    }));
+    const outcomes = await Promise.all([
+      settler.settle(claim(0), DONE),
+      settler.settle(claim(1), { event: "succeed", resultJson: "poison" }),
+      settler.settle(claim(2), DONE),
+    ]);
+    expect(outcomes).toEqual(["recorded", "unrecorded", "recorded"]);
+    expect(await statuses()).toEqual(["succeeded", "failed", "succeeded"]);
+  });
+
+  test("is given up at the end of a shutdown, at once", async () => {
+    const { settler, claim, clock, connection, statuses, faults } = await setUp();
+    connection.down = "all";
+    const outcome = settler.settle(claim(0), DONE);
+    await clock.advance(3_000);
+    expect(faults.fault).toBe("the connection is cut");
+    settler.giveUp();
+    expect(await outcome).toBe("unrecorded");
+    expect(clock.pendingTimers).toBe(0);
+    connection.down = "none";
+    expect((await statuses())[0]).toBe("running");
+  });
+
+  test("is given up when the ledger is closed", async () => {
+    const { settler, claim, connection } = await setUp();
+    await connection.ledger.close();
+    expect(await settler.settle(claim(0), DONE)).toBe("unrecorded");
+  });
+});

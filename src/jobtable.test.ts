@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createJobtable, formatJobId, JobtableError, task, TaskFailed } from "./index.js";
+import { openLedger } from "./compose.js";
+import { silentLogger } from "./runtime/logger.js";
+
+const double = task({
+  name: "double",
+  input: z.object({ n: z.number() }),
+  run: ({ n }) => ({ twice: 2 * n }),
+});
+const broken = task({
+  name: "broken",
+  run: (): string => {
+    throw new RangeError("out of paper");
+  },
+});
+const never = task({
+  name: "never",
+  timeout: 20,
+  run: (_input: unknown, { signal }) =>
+    new Promise<string>((_resolve, reject) => {
+      signal.addEventListener("abort", () => {
+        reject(new Error("told to stop"));
+      });
+    }),
+});
+
+async function withJobtable(
+  use: (jobtable: ReturnType<typeof create>) => Promise<void>,
+): Promise<void> {
+  const jobtable = create();
+  try {
+    await use(jobtable);
+  } finally {
+    await jobtable.stop();
+  }
+}
+
+function create() {
+  return createJobtable({ store: "memory", tasks: [double, broken, never], asyncMaxQueue: 2 });
+}
+
+describe("the library", () => {
+  test("runs jobs and gives back typed outputs", async () => {
+    await withJobtable(async (jobtable) => {
+      await jobtable.start();
+      const { jobId } = await jobtable.submit("double", { n: 21 }, { requestId: "r1" });
+      const ended = await jobtable.wait(formatJobId(jobId));
+      expect(ended).toMatchObject({ status: "succeeded", requestId: "r1" });
+      const result = await jobtable.result<"double">(jobId);
+      const twice: number | undefined = result?.output?.twice;
+      expect(twice).toBe(42);
+      expect(await jobtable.get(jobId)).toMatchObject({ jobId });
+      expect((await jobtable.list()).jobs.length).toBe(1);
+      expect(await jobtable.counts()).toMatchObject({ total: 1, queued: 0, running: 0 });
+      expect(await jobtable.health()).toMatchObject({ state: "running", processed: 1 });
+      expect(await jobtable.cancel(jobId)).toMatchObject({ kind: "terminal" });
+      const failing = await jobtable.submit("broken", null);
+      expect(await jobtable.wait(failing.jobId)).toMatchObject({
+        status: "failed",
+        errorMessage: "RangeError: out of paper",
+      });
+      expect((await jobtable.result(failing.jobId))?.output).toBeUndefined();
+    });
+  });
+
+  test("runs a task without a record", async () => {
+    await withJobtable(async (jobtable) => {
+      const output: { twice: number } = await jobtable.run("double", { n: 4 });
+      expect(output).toEqual({ twice: 8 });
+      await expect(jobtable.run("broken", null)).rejects.toEqual(
+        new TaskFailed("failed", "RangeError: out of paper"),
+      );
+      await expect(jobtable.run("never", null)).rejects.toMatchObject({
+        name: "TaskFailed",
+        outcome: "timeout",
+        message: "TimeLimit: exceeded 20 ms",
+      });
+      await expect(
+        jobtable.run("never", null, { signal: AbortSignal.abort() }),
+      ).rejects.toMatchObject({ outcome: "cancelled" });
+    });
+  });
+
+  test("says with a code what was wrong", async () => {
+    await withJobtable(async (jobtable) => {
+      const wrong: unknown = { n: "x" };
+      await expect(jobtable.submit("double", wrong as { n: number })).rejects.toMatchObject({
+        code: "invalid_input",
+        message: expect.stringMatching(/^invalid input: n: /) as string,
+      });
+      await expect(jobtable.submit("other" as "double", { n: 1 })).rejects.toMatchObject({
+        code: "unknown_task",
+        message: 'unknown task "other"; known: double, broken, never',
+      });
+      await jobtable.submit("double", { n: 1 });
+      await jobtable.submit("double", { n: 2 });
+      await expect(jobtable.submit("double", { n: 3 })).rejects.toMatchObject({
+        code: "queue_full",
+        message: "queue full (max 2); try again in 1 s",
+      });
+      expect(await jobtable.get("nonsense")).toBeNull();
+      expect(await jobtable.wait("nonsense")).toBeNull();
+      expect(await jobtable.result("nonsense")).toBeNull();
+      expect(await jobtable.cancel("nonsense")).toEqual({ kind: "unknown" });
+    });
+  });
+
+  test("can't be used after its stop, which needs no start and is idempotent", async () => {
+    const jobtable = create();
+    await jobtable.stop();
+    await jobtable.stop();
+    await expect(jobtable.start()).rejects.toMatchObject({ code: "not_ready" });
+    const used = create();
+    await used.submit("double", { n: 1 });
+    await used.stop();
+    await expect(used.submit("double", { n: 1 })).rejects.toMatchObject({ code: "not_ready" });
+  });
+
+  test.each([
+    [{ maxWorkers: 0 }, "option maxWorkers: expected a whole number from 1 to 1024, got 0"],
+    [{ pollIntervalMs: Number.NaN }, /^option pollIntervalMs: expected a duration from 0.01 s/],
+    [{ pollInterval: 5 }, 'unknown option "pollInterval"'],
+    [{ store: "redis://u:secret@h/0" }, /^store: expected memory or sqlite:PATH, got (?!.*secret)/],
+  ])("refuses settings that can't be: %o", async (options, message) => {
+    const jobtable = createJobtable({ store: "memory", tasks: [double], ...options });
+    await expect(jobtable.start()).rejects.toMatchObject({ code: "invalid_config" });
+    await expect(jobtable.start()).rejects.toThrow(message);
+    await jobtable.stop();
+  });
+
+  test("refuses tasks that can't be, at once", () => {
+    expect(() => createJobtable({ tasks: [double, double] })).toThrow(JobtableError);
+  });
+});
+
+describe("opening a ledger", () => {
+  test("picks it by the store's scheme", async () => {
+    const ledger = await openLedger("memory", { logger: silentLogger });
+    expect(ledger.kind).toBe("memory");
+    await ledger.close();
+    await expect(openLedger("sqlite:", { logger: silentLogger })).rejects.toMatchObject({
+      code: "invalid_config",
+    });
+  });
+});

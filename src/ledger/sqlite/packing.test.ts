@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { packBatch, packOutcomes, unpackBatch, unpackOutcomes } from "./packing.js";
+import type { Operation, Outcome, Row } from "./protocol.js";
+import { SUBMITTED_COLUMNS } from "./rows.js";
+
+const row = (name: string): Row => SUBMITTED_COLUMNS.map((column) => `${name}.${column}`);
+
+test("a batch comes out as it went in, whatever stands between the submits", () => {
+  const operations: Operation[] = [
+    { verb: "submit", maxDepth: 3, jobs: [row("a"), row("b")] },
+    { verb: "counts" },
+    { verb: "submit", maxDepth: 0, jobs: [] },
+    { verb: "submit", maxDepth: Infinity, jobs: [row("c")] },
+    { verb: "get", jobIds: ["x"] },
+  ];
+  const packed = structuredClone(packBatch(17, operations));
+  expect(unpackBatch(packed)).toEqual({ nowMs: 17, operations });
+});
+
+test("outcomes come out as they went in, failures in their places", () => {
+  const outcomes: Outcome[] = [
+    { failed: false, answer: null },
+    { failed: true, code: "ledger_full", detail: "full" },
+    { failed: false, answer: { admitted: 0, depth: 16 } },
+    { failed: true, code: null, detail: "a bug" },
+  ];
+  expect(unpackOutcomes(structuredClone(packOutcomes(outcomes)))).toEqual(outcomes);
+});

@@ -1,0 +1,207 @@
+/** The commands that ask and end: what they print, as text and as JSON, and how they exit. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { run, scratch, serve } from "./server.js";
+
+const GREET = resolve(import.meta.dirname, "tasks/greet.ts");
+const ID = /^job_[0-9A-HJKMNP-TV-Z]{26}$/;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe("submit", () => {
+  test("prints the id of a job that nobody runs yet, and says so", async () => {
+    const cwd = scratch();
+    const { code, stdout, stderr } = await run(["submit", "act"], { cwd });
+    expect(code).toBe(0);
+    expect(stdout.trim()).toMatch(ID);
+    expect(stderr).toBe("jobtable: no worker runs task act now; the job waits until one does\n");
+    const shown = await run(["jobs", "show", stdout.trim(), "--json"], { cwd });
+    expect(JSON.parse(shown.stdout)).toMatchObject({ state: "pending", task: "act" });
+  });
+
+  test("takes its input from a file and from standard input", async () => {
+    const cwd = scratch();
+    writeFileSync(join(cwd, "input.json"), '{"name": "Ada"}');
+    const fromFile = await run(["submit", "greet", "--input", "@input.json", "--json"], { cwd });
+    expect(JSON.parse(fromFile.stdout)).toMatchObject({ state: "pending", max_attempts: 1 });
+    const args = ["submit", "greet", "-i", "-", "--max-attempts", "3", "--priority", "5", "--json"];
+    const fromInput = await run(args, { cwd, input: '{"name": "Ada"}' });
+    expect(JSON.parse(fromInput.stdout)).toMatchObject({ max_attempts: 3, priority: 5 });
+  });
+
+  test("with a task file, checks the input before it is recorded", async () => {
+    const cwd = scratch();
+    const args = ["submit", "greet", "--task-file", GREET];
+    const { code, stderr } = await run([...args, "--input", '{"name": ""}'], { cwd });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^jobtable: invalid input: name: .+\n$/);
+    expect((await run(["jobs", "list", "--json"], { cwd })).stdout).toBe('{"jobs":[]}\n');
+    expect((await run([...args, "--input", '{"name": "Ada"}'], { cwd })).code).toBe(0);
+  });
+
+  test.each([
+    [["--input", "{"], /^jobtable: --input: the text is not JSON \(.+\)\n$/],
+    [["--input", "@none.json"], /^jobtable: --input: none\.json can't be read \(.+\)\n$/],
+    [["--delay", "soon"], /^jobtable: --delay: "soon" is no duration/],
+    [["--priority", "high"], /^jobtable: invalid input: priority: must be an integer/],
+    [["--store", "memory"], /^jobtable: setting store: memory lives inside one serving process/],
+  ])("refuses %j with code 2", async (args, message) => {
+    const { code, stdout, stderr } = await run(["submit", "act", ...args], { cwd: scratch() });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(message);
+  });
+
+  test("a full queue: code 1", async () => {
+    const { code, stderr } = await run(["submit", "act", "--async-max-queue", "0"], {
+      cwd: scratch(),
+    });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "jobtable: async queue full (max 0)\n" });
+  });
+
+  test("--wait: the result and 0, or the reason and 1", async () => {
+    const cwd = scratch();
+    await serve([], { cwd });
+    const done = await run(["submit", "act", "-i", '{"say": "x"}', "--wait", "--json"], { cwd });
+    expect(done.code).toBe(0);
+    expect(JSON.parse(done.stdout)).toMatchObject({ state: "done", data: { said: "x" } });
+    const failed = await run(["submit", "act", "-i", '{"fail": "no"}', "--wait"], { cwd });
+    expect(failed).toMatchObject({ code: 1, stdout: "" });
+    expect(failed.stderr).toMatch(/^jobtable: job job_\w{26} failed: Error: no\n$/);
+  });
+});
+
+describe("jobs", () => {
+  test("list, show, wait, result", async () => {
+    const cwd = scratch();
+    const server = await serve([], { cwd });
+    const done = await server.submit({ say: "x" }, { req_id: "r-1" });
+    const failed = await server.submit({ fail: "no" });
+    await Promise.all([server.ended(done), server.ended(failed)]);
+    const jobs = (...args: string[]): ReturnType<typeof run> => run(["jobs", ...args], { cwd });
+
+    const page = await jobs("list", "--limit", "1", "--json");
+    const { jobs: newest, next_cursor: cursor } = JSON.parse(page.stdout) as {
+      jobs: unknown[];
+      next_cursor: string;
+    };
+    expect(newest).toMatchObject([{ job_id: failed, state: "failed", error: "Error: no" }]);
+    const rest = await jobs("list", "--cursor", cursor, "--json");
+    expect(JSON.parse(rest.stdout)).toMatchObject({ jobs: [{ job_id: done, state: "done" }] });
+    const filtered = await jobs("list", "--state", "done,running");
+    expect(filtered.stdout.split("\n")[0]).toMatch(/^JOB +STATE +TASK +CREATED +ELAPSED +ERROR$/);
+    expect(filtered.stdout).toContain(done);
+    expect(filtered.stdout).not.toContain(failed);
+
+    const shown = await jobs("show", done);
+    expect(shown.code).toBe(0);
+    expect(shown.stdout).toMatch(/^job: +job_\w{26}\nstate: +done\ntask: +act\n/);
+    expect((await jobs("wait", done)).code).toBe(0);
+    expect((await jobs("wait", failed, "--json")).code).toBe(1);
+
+    const result = await jobs("result", done, "--json");
+    expect(JSON.parse(result.stdout)).toEqual({
+      req_id: "r-1",
+      code: 0,
+      msg: "success",
+      data: { said: "x" },
+    });
+    expect(await jobs("result", failed)).toMatchObject({ code: 1, stdout: "" });
+    expect(await jobs("cancel", done)).toMatchObject({
+      code: 1,
+      stderr: `jobtable: job ${done} has already ended (done)\n`,
+    });
+  });
+
+  test.each(["show", "wait", "result", "cancel"])("%s of an unknown job: code 1", async (verb) => {
+    const unknown = "job_00000000000000000000000000";
+    const { code, stdout, stderr } = await run(["jobs", verb, unknown], { cwd: scratch() });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `jobtable: job not found: ${unknown}\n`,
+    });
+  });
+
+  test("a wait that is over before the job: code 1", async () => {
+    const cwd = scratch();
+    const { stdout } = await run(["submit", "act"], { cwd });
+    const waited = await run(["jobs", "wait", stdout.trim(), "--timeout", "10ms", "--json"], {
+      cwd,
+    });
+    expect(waited.code).toBe(1);
+    expect(JSON.parse(waited.stdout)).toMatchObject({ state: "pending" });
+  });
+});
+
+test("diagnostics shows the workers and the depth", async () => {
+  const cwd = scratch();
+  const server = await serve(["--max-workers", "2"], { cwd });
+  const done = await server.submit({});
+  await server.ended(done);
+  const text = await run(["diagnostics"], { cwd });
+  expect(text.stdout).toMatch(
+    /^Async workers: enabled, max_workers=4, poll_interval=1\.0s\nStore: sqlite:\.jobtable\/jobs\.db\nJobs: 0 queued, 0 running, 1 in all\n\nWORKER /,
+  );
+  const { stdout } = await run(["diagnostics", "--json"], { cwd });
+  expect(JSON.parse(stdout)).toMatchObject({
+    async: { enabled: true, max_workers: 4, poll_interval_ms: 1_000 },
+    depth: { queued: 0, running: 0, total: 1, oldest_queued_ms: null },
+    workers: [
+      {
+        worker_id: expect.stringMatching(/^worker-[0-9a-f]{8}$/) as string,
+        state: "running",
+        max_workers: 2,
+        tasks: ["act"],
+        pid: server.process.pid,
+        last_heartbeat: expect.stringMatching(TIME) as string,
+      },
+    ],
+  });
+});
+
+test("cleanup forgets what has ended, and nothing else", async () => {
+  const cwd = scratch();
+  const server = await serve(["--max-workers", "1"], { cwd });
+  await Promise.all([1, 2, 3].map(async () => server.ended(await server.submit({}))));
+  const held = await server.submit({ hold: true });
+  await server.until(held, "running");
+  const { stdout } = await run(["cleanup", "--async-max-completed", "1", "--json"], { cwd });
+  expect(JSON.parse(stdout)).toEqual({ removed: 2 });
+  expect((await run(["cleanup", "--async-job-ttl", "0"], { cwd })).stdout).toBe("1 jobs removed\n");
+  const left = JSON.parse((await run(["jobs", "list", "--json"], { cwd })).stdout) as unknown;
+  expect(left).toMatchObject({ jobs: [{ job_id: held, state: "running" }] });
+});
+
+test("config shows every setting and where it came from", async () => {
+  const cwd = scratch();
+  mkdirSync(join(cwd, "etc"));
+  writeFileSync(join(cwd, "etc/j.json"), '{"poll_interval": "250ms"}');
+  const args = ["config", "--config", "etc/j.json", "--port", "0", "--json"];
+  const { code, stdout } = await run(args, { cwd, env: { JOBTABLE_AUTH_TOKEN: "s3cret" } });
+  expect(code).toBe(0);
+  expect(stdout).not.toContain("s3cret");
+  expect(JSON.parse(stdout)).toMatchObject({
+    port: { value: 0, origin: "--port" },
+    auth_token: { value: "***", origin: "JOBTABLE_AUTH_TOKEN" },
+    poll_interval: { value: 250, unit: "ms", origin: "etc/j.json" },
+    max_workers: { value: 4, origin: "default" },
+  });
+});
+
+test("help and version: code 0; wrong use: code 2", async () => {
+  const cwd = scratch();
+  const version = await run(["--version"], { cwd });
+  expect(version).toMatchObject({ code: 0, stderr: "" });
+  expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  for (const verb of ["serve", "worker", "submit", "jobs", "diagnostics", "cleanup", "config"]) {
+    const help = await run([verb, "--help"], { cwd });
+    expect(help.code).toBe(0);
+    expect(help.stdout).toContain(`Example:\n  $ jobtable ${verb}`);
+  }
+  expect(await run([], { cwd })).toMatchObject({ code: 2, stdout: "" });
+  expect(await run(["jobs"], { cwd })).toMatchObject({ code: 2, stdout: "" });
+  expect(await run(["frob"], { cwd })).toMatchObject({
+    code: 2,
+    stderr: "jobtable: unknown command 'frob'\n",
+  });
+});

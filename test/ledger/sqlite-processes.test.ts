@@ -1,0 +1,104 @@
+/** What can only be seen with processes: kill -9, several writers of one file, news from elsewhere. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.js";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.js";
+import { systemClock } from "../../src/runtime/clock.js";
+import { silentLogger } from "../../src/runtime/logger.js";
+import { newJob } from "./acts.js";
+
+const CHILD = resolve(import.meta.dirname, "sqlite-child.mjs");
+const DIST = resolve(import.meta.dirname, "../../dist");
+const BOUND = { maxDepth: 1_000_000 };
+
+let folder: string;
+let path: string;
+const ledgers: Ledger[] = [];
+const children: ChildProcess[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "jobtable-processes-"));
+  path = join(folder, "jobs.db");
+});
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  await Promise.all(ledgers.splice(0).map((ledger) => ledger.close()));
+  rmSync(folder, { recursive: true });
+});
+
+async function open(): Promise<Ledger> {
+  const ledger = await openSqliteLedger({ path, clock: systemClock, logger: silentLogger });
+  ledgers.push(ledger);
+  return ledger;
+}
+
+function start(role: string, argument = "") {
+  const child = spawn(process.execPath, [CHILD, DIST, role, path, argument], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.push(child);
+  return child;
+}
+
+/** What the child said, once it has ended in order; its complaints are the failure otherwise. */
+async function end(child: ReturnType<typeof start>): Promise<string> {
+  const [said, complaints] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "exit"),
+  ]);
+  expect({ code: child.exitCode, complaints }).toEqual({ code: 0, complaints: "" });
+  return said.trim();
+}
+
+test("kill -9: every job that was answered is there afterwards, and the counts agree", async () => {
+  const child = start("submit");
+  const answered: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    answered.push(line);
+    if (answered.length === 200) child.kill("SIGKILL");
+  }
+  const ledger = await open();
+  expect(answered.length).toBeGreaterThanOrEqual(200);
+  for (let at = 0; at < answered.length; at += 1_000)
+    expect(await ledger.get(answered.slice(at, at + 1_000))).not.toContain(null);
+  const { queued, total } = await ledger.counts();
+  expect(queued).toBe(total);
+  expect(total).toBeGreaterThanOrEqual(answered.length);
+});
+
+test("four processes live jobs on one file: no error, every job ends once", async () => {
+  const said = await Promise.all(Array.from({ length: 4 }, () => end(start("live", "200"))));
+  const ends = said.map(Number).reduce((sum, each) => sum + each, 0);
+  const ledger = await open();
+  const { queued, running, total } = await ledger.counts();
+  expect({ total, running }).toEqual({ total: 800, running: 0 });
+  expect(ends).toBe(800 - queued);
+  expect(await ledger.list({ statuses: ["succeeded"], limit: 1_000 })).toMatchObject({
+    jobs: { length: ends },
+  });
+});
+
+test("a running job that another process cancels: its watcher hears of it", async () => {
+  const ledger = await open();
+  const job = newJob();
+  await ledger.submit([job], BOUND);
+  await ledger.claim({ workerId: "worker-0000000a", tasks: [job.task], limit: 1 });
+  const requested = new Promise<void>((resolve, reject) => {
+    ledger.watch(job.jobId, () => {
+      ledger.get([job.jobId]).then(([seen]) => {
+        if (seen?.cancelRequestedAtMs !== null) resolve();
+      }, reject);
+    });
+  });
+  expect(await end(start("cancel", job.jobId))).toBe("requested");
+  await requested;
+  expect(await ledger.get([job.jobId])).toMatchObject([{ status: "running" }]);
+});
