@@ -51,7 +51,7 @@ export async function startPostgres(): Promise<PostgresServer> {
       user,
     );
     const port = await freePort();
-    return new Server({ bin, data, folder, port, user }).started();
+    return await new Server({ bin, data, folder, port, user }).started();
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;

@@ -15,7 +15,7 @@ declare module "vitest" {
 export default async function setup(
   project: TestProject,
 ): Promise<(() => Promise<void>) | undefined> {
-  const { testFiles } = await project.globTestFiles(project.vitest.filenamePattern);
+  const { testFiles } = await project.globTestFiles(filters(project));
   if (!testFiles.some((file) => file.slice(project.config.root.length).includes("postgres")))
     return undefined;
   const given = process.env["JOBTABLE_TEST_POSTGRES_URL"];
@@ -26,4 +26,9 @@ export default async function setup(
   const server = await startPostgres();
   project.provide("postgresUrl", server.url);
   return () => server.stop();
+}
+
+/** What `vitest run` was asked for. */
+function filters({ vitest }: TestProject): string[] {
+  return (vitest as { readonly filenamePattern?: string[] }).filenamePattern ?? [];
 }

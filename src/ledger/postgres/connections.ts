@@ -80,14 +80,29 @@ export class Connections {
     this.#pool.on("connect", (client) => client.on("error", broken));
   }
 
-  /** Finds out how this server can be talked to. @throws LedgerError when it can't be reached. */
-  static async open(address: Address, logger: Logger): Promise<Connections> {
-    const direct = await takesSettings(address).catch((error: unknown) => {
+  /**
+   * Finds out how this server can be talked to, and has `prepare` done on the connection that it took.
+   * @throws LedgerError when it can't be reached, and what `prepare` throws.
+   */
+  static async open(
+    address: Address,
+    logger: Logger,
+    prepare: (client: pg.Client) => Promise<void>,
+  ): Promise<Connections> {
+    try {
+      const client = await firstConnection(address);
+      try {
+        const direct = await hasSettings(client);
+        if (!direct)
+          logger.info({ server: address.label }, "a proxy pools transactions: nothing is prepared");
+        await prepare(client);
+        return new Connections(address, direct, logger);
+      } finally {
+        await client.end();
+      }
+    } catch (error) {
       throw explain(error, address.label);
-    });
-    if (!direct)
-      logger.info({ server: address.label }, "a proxy pools transactions: nothing is prepared");
-    return new Connections(address, direct, logger);
+    }
   }
 
   get label(): string {
@@ -112,7 +127,7 @@ export class Connections {
       const { rows } = await client.query<(string | null)[]>({
         ...(this.#direct.value ? { name } : {}),
         text,
-        values: [...values],
+        values: values.map(storable),
         rowMode: "array",
         types: AS_TEXT,
       });
@@ -138,20 +153,19 @@ export class Connections {
   }
 }
 
-async function takesSettings(address: Address): Promise<boolean> {
-  let client;
+async function firstConnection(address: Address): Promise<pg.Client> {
   try {
-    client = await connected(address, true);
+    return await connected(address, true);
   } catch (error) {
     if (!isRefusedSetting(error)) throw error;
-    client = await connected(address, false);
+    return connected(address, false);
   }
-  try {
-    const { rows } = await client.query<{ plan_cache_mode: string }>(SHOW_PLAN_MODE);
-    return rows[0]?.plan_cache_mode === PLAN_MODE;
-  } finally {
-    await client.end();
-  }
+}
+
+/** A proxy may also drop what it does not know. */
+async function hasSettings(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ plan_cache_mode: string }>(SHOW_PLAN_MODE);
+  return rows[0]?.plan_cache_mode === PLAN_MODE;
 }
 
 async function connected(address: Address, direct: boolean): Promise<pg.Client> {
@@ -177,4 +191,11 @@ function clientConfig(address: Address, direct: boolean): pg.ClientConfig {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(options === "" ? {} : { options }),
   };
+}
+
+/** PostgreSQL can't hold a NUL: a text that has one is a text that it does not know. */
+function storable(value: unknown): unknown {
+  return typeof value === "string" && value.includes("\0")
+    ? value.replaceAll("\0", "\uFFFD")
+    : value;
 }

@@ -22,13 +22,13 @@ export async function get(run: RunStatement, jobIds: readonly string[]): Promise
 }
 
 export async function result(run: RunStatement, jobId: string): Promise<JobResult | null> {
-  const [row] = await run("result", [storableId(jobId)]);
+  const [row] = await run("result", [jobId]);
   if (row === undefined) return null;
   return { job: toJob(row), resultJson: textOrNull(row[AFTER_JOB] ?? null) };
 }
 
 export async function payload(run: RunStatement, jobId: string): Promise<string | null> {
-  const [row] = await run("payload", [storableId(jobId)]);
+  const [row] = await run("payload", [jobId]);
   return textOrNull(row?.[0] ?? null);
 }
 
@@ -68,9 +68,4 @@ function page(rows: readonly Row[], size: number, lookedTo: string | null): JobP
   const jobs = rows.slice(0, size).map(toJob);
   const nextCursor = rows.length > size ? (jobs.at(-1)?.jobId ?? null) : lookedTo;
   return nextCursor === null ? { jobs } : { jobs, nextCursor };
-}
-
-/** An id with a NUL in it is no id; PostgreSQL would refuse the question. */
-function storableId(jobId: string): string {
-  return jobId.replaceAll("\0", "\uFFFD");
 }

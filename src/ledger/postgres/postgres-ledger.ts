@@ -42,7 +42,6 @@ import { cancel } from "./cancelling.js";
 import { Changes, newOrigin, type Means } from "./changes.js";
 import { claim, heartbeat } from "./claiming.js";
 import { Connections } from "./connections.js";
-import { explain } from "./failures.js";
 import { counts, get, list, payload, result } from "./looking.js";
 import { migrate, readMigrations } from "./migrate.js";
 import { toWorker } from "./rows.js";
@@ -66,27 +65,12 @@ export interface PostgresLedgerOptions {
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<Ledger> {
   const address = parseAddress(options.url);
-  const connections = await Connections.open(address, options.logger);
-  try {
-    await bringUpToDate(connections, address);
-    const ledger = new PostgresLedger(connections, address, options);
-    await ledger.listen();
-    return ledger;
-  } catch (error) {
-    await connections.close();
-    throw error;
-  }
-}
-
-async function bringUpToDate(connections: Connections, address: Address): Promise<void> {
-  const client = await connections.connect();
-  try {
-    await migrate(client, address, readMigrations());
-  } catch (error) {
-    throw explain(error, address.label);
-  } finally {
-    await client.end();
-  }
+  const connections = await Connections.open(address, options.logger, (client) =>
+    migrate(client, address, readMigrations()),
+  );
+  const ledger = new PostgresLedger(connections, address, options);
+  await ledger.listen();
+  return ledger;
 }
 
 class PostgresLedger implements Ledger {
