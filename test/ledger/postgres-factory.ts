@@ -38,6 +38,8 @@ export function newSchema(): string {
 export function inSchemaUrl(server: string, schema: string): string {
   const url = new URL(server);
   url.searchParams.set("schema", schema);
+  // By which tests find the connections of one store.
+  url.searchParams.set("application_name", schema);
   return url.href;
 }
 
@@ -106,7 +108,8 @@ export class PostgresStores implements LedgerFactory {
   /** Removes every schema. */
   async close(): Promise<void> {
     const admin = await this.#admin;
-    for (const schema of this.#schemas) await admin.query(`DROP SCHEMA ${schema} CASCADE`);
+    for (const schema of this.#schemas)
+      await admin.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
     await admin.end();
   }
 }

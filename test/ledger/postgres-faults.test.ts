@@ -112,7 +112,7 @@ async function expectNoDrift(h: PostgresHarness): Promise<void> {
 }
 
 const KILL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-  WHERE application_name = 'jobtable' AND pid <> pg_backend_pid()`;
+  WHERE application_name = ':schema' AND pid <> pg_backend_pid()`;
 const KILL_LISTENERS = `${KILL} AND query LIKE 'LISTEN jobtable_' || ':schema'`;
 
 describe("connections that are cut", () => {
@@ -165,8 +165,8 @@ describe("connections that are cut", () => {
           }
         })();
         await submitted;
-        submitting = false;
-        killing = false;
+        phase.submitting = false;
+        phase.killing = false;
         await killer;
         await Promise.all(workers);
         expect(ended).toBeGreaterThan(0);

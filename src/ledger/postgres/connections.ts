@@ -19,6 +19,7 @@ import {
   isForeignStatement,
   isLostRace,
   isRefusedSetting,
+  isStaleConnection,
 } from "./failures.js";
 import type { Row } from "./rows.js";
 import type { Statement } from "./statements.js";
@@ -35,7 +36,7 @@ const STATEMENT_LIMIT_MS = 10_000;
 const ANSWER_LIMIT_MS = 15_000;
 /** Where the network drops silent connections, or takes packets to nowhere. */
 const KEEP_ALIVE_MS = 10_000;
-/** A statement that lost a race was rolled back: it is run again, at most so often. */
+/** What was rolled back after a lost race, or not even sent, is run again, at most so often. */
 const TRIES = 5;
 
 const PLAN_MODE = "force_custom_plan";
@@ -116,7 +117,8 @@ export class Connections {
         return await this.#runOnce(statement, values);
       } catch (error) {
         if (isForeignStatement(error) && this.#direct.value) this.#direct.value = false;
-        else if (!isLostRace(error) || tries >= TRIES) throw explain(error, this.label);
+        else if (tries >= TRIES || !(isLostRace(error) || isStaleConnection(error)))
+          throw explain(error, this.label);
       }
     }
   }

@@ -53,6 +53,13 @@ export function isForeignStatement(error: unknown): boolean {
   return FOREIGN_STATEMENTS.has(sqlState(error) ?? "");
 }
 
+/** The driver's words for a connection that broke while it lay in the pool: the statement was not sent. */
+const STALE = "is not queryable";
+
+export function isStaleConnection(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(STALE);
+}
+
 export function isRefusedSetting(error: unknown): boolean {
   return REFUSED_SETTINGS.has(sqlState(error) ?? "");
 }
