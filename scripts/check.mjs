@@ -40,6 +40,8 @@ function run({ name, command: [file, ...args], loud = false }) {
   const began = performance.now();
   const { status, stdout, stderr } = spawnSync(file, args, {
     cwd: root,
+    // Vitest colours what it prints to files too.
+    env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: "1" },
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,
     stdio: ["ignore", ...(loud ? ["inherit", "inherit"] : ["pipe", "pipe"])],

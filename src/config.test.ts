@@ -213,6 +213,12 @@ describe("names that nothing knows", () => {
     },
   );
 
+  test("a Kubernetes service called jobtable does not set our port", () => {
+    const env = { JOBTABLE_PORT: "tcp://10.96.3.4:8202" };
+    expect(resolveWith({ env }).config).toEqual(resolveWith().config);
+    expect(refusal({ env: { JOBTABLE_PORT: "http" } })).toContain("setting port (JOBTABLE_PORT)");
+  });
+
   test("the nearest is near", () => {
     expect(nearest("prot", ["port", "host"])).toBe("port");
     expect(nearest("x", ["port", "host"])).toBeUndefined();

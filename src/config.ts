@@ -92,7 +92,8 @@ function find(
   if (flag !== undefined) return { raw: flag, origin: { kind: "flag", flag: flagOf(name) } };
   for (const variable of settingRow(name).env) {
     const raw = env[variable];
-    if (raw !== undefined && raw !== "") return { raw, origin: { kind: "environment", variable } };
+    if (raw !== undefined && raw !== "" && !isServiceLink(variable, raw))
+      return { raw, origin: { kind: "environment", variable } };
   }
   if (file !== null && Object.hasOwn(file.values, name))
     return { raw: file.values[name], origin: { kind: "file", path: file.path } };
@@ -115,6 +116,11 @@ const OWN_PREFIX = "JOBTABLE_";
  * a service that is called "jobtable" (JOBTABLE_SERVICE_HOST, JOBTABLE_PORT_8202_TCP, ...).
  */
 const NOT_SETTINGS = /^JOBTABLE_(TEST_.*|REPO|SERVICE_(HOST|PORT.*)|PORT_\d+_.*)$/;
+
+/** The one such variable that is also a setting's: `JOBTABLE_PORT=tcp://10.96.3.4:8202`. */
+function isServiceLink(variable: string, raw: string): boolean {
+  return variable === `${OWN_PREFIX}PORT` && /^(tcp|udp|sctp):\/\//.test(raw);
+}
 
 function refuseUnknownVariables(env: Sources["env"]): void {
   const known: string[] = SETTING_NAMES.flatMap((name) => settingRow(name).env);

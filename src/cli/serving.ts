@@ -8,6 +8,7 @@ import { createEngine } from "../engine/engine.js";
 import type { Config } from "../config/settings.js";
 import { createHttpApp } from "../http/app.js";
 import { createMetrics } from "../http/metrics.js";
+import { systemClock } from "../runtime/clock.js";
 import { createLogger, type Logger } from "../runtime/logger.js";
 import { createTaskRegistry, type RegisteredTask } from "../task/registry.js";
 import { listenError, portOf, refuseOpenDoor, urlOf } from "./address.js";
@@ -63,7 +64,7 @@ async function start({ config, tasks, worker, logger, closers }: ServerParts): P
     worker,
   });
   const app = createHttpApp({ engine, settings: config, logger, metrics });
-  closers.add("http", () => app.close());
+  closers.add("http", () => closeApp(app));
   // The port is taken before the engine starts: where it can't be had, no job is begun.
   try {
     await app.listen({ host: config.host, port: config.port });
@@ -73,4 +74,17 @@ async function start({ config, tasks, worker, logger, closers }: ServerParts): P
   closers.add("engine", () => engine.stop());
   await engine.start();
   return urlOf(config.host, portOf(app.server.address(), config.port));
+}
+
+/** Once running jobs have ended, answers take milliseconds; a client that still sends by then is cut off. */
+const CLOSE_LIMIT_MS = 2_000;
+
+function closeApp(app: ReturnType<typeof createHttpApp>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = systemClock.timer(CLOSE_LIMIT_MS, () => {
+      app.server.closeAllConnections();
+      resolve();
+    });
+    app.close().then(resolve, reject).finally(cancel);
+  });
 }

@@ -26,14 +26,12 @@ function scripted() {
 }
 
 function attempt(runner: Runner, clock: VirtualClock, limitMs: number) {
-  return new Attempt({
-    runner,
-    clock,
-    request: { jobId: null, attempt: 1, task: TASK, payloadJson: "{}", requestId: null },
-    listener: { onProgress: () => undefined, onLog: () => undefined },
+  return new Attempt(
+    { runner, clock, graceMs: 100 },
+    { jobId: null, attempt: 1, task: TASK, payloadJson: "{}", requestId: null },
+    { onProgress: () => undefined, onLog: () => undefined },
     limitMs,
-    graceMs: 100,
-  });
+  );
 }
 
 describe("one run", () => {

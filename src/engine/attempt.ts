@@ -11,14 +11,10 @@ import type { Clock } from "../runtime/clock.js";
 import type { StopCause } from "./ending.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner/runner.js";
 
-export interface AttemptOptions {
+export interface AttemptPorts {
   readonly runner: Runner;
   readonly clock: Clock;
-  readonly request: RunRequest;
-  readonly listener: RunListener;
-  /** ms; 0: none. */
-  readonly limitMs: number;
-  /** How long the handler may go on after it was told to stop, ms. */
+  /** How long a handler may go on after it was told to stop, ms. */
   readonly graceMs: number;
 }
 
@@ -36,8 +32,7 @@ const NO_CAUSES: ReadonlySet<StopCause> = new Set();
 export class Attempt {
   readonly outcome: Promise<RunOutcome>;
   readonly limitMs: number;
-  readonly #clock: Clock;
-  readonly #graceMs: number;
+  readonly #ports: AttemptPorts;
   readonly #run: Run;
   readonly #startedMs: number;
   #causes: Set<StopCause> | null = null;
@@ -45,10 +40,11 @@ export class Attempt {
   #cancelLimit: (() => void) | null = null;
   #cancelGrace: (() => void) | null = null;
 
-  constructor({ runner, clock, request, listener, limitMs, graceMs }: AttemptOptions) {
+  /** @param limitMs 0: none. */
+  constructor(ports: AttemptPorts, request: RunRequest, listener: RunListener, limitMs: number) {
+    const { clock, runner } = ports;
     this.limitMs = limitMs;
-    this.#clock = clock;
-    this.#graceMs = graceMs;
+    this.#ports = ports;
     this.#startedMs = clock.monotonicMs();
     this.#run = startRun(runner, request, listener);
     if (limitMs > 0)
@@ -68,7 +64,7 @@ export class Attempt {
 
   /** How long it ran, ms: until now, or to its end. */
   get runMs(): number {
-    return (this.#endedMs ?? this.#clock.monotonicMs()) - this.#startedMs;
+    return (this.#endedMs ?? this.#ports.clock.monotonicMs()) - this.#startedMs;
   }
 
   /** Tells the handler to stop, and why. For a shutdown no grace is counted: its deadline is the caller's. */
@@ -78,7 +74,7 @@ export class Attempt {
     this.#causes.add(cause);
     this.#run.abort(REASONS[cause]);
     if (cause === "shutdown" || this.#cancelGrace !== null) return;
-    this.#cancelGrace = this.#clock.timer(this.#graceMs, () => {
+    this.#cancelGrace = this.#ports.clock.timer(this.#ports.graceMs, () => {
       this.kill();
     });
   }
@@ -89,7 +85,7 @@ export class Attempt {
   }
 
   #ended(): void {
-    this.#endedMs = this.#clock.monotonicMs();
+    this.#endedMs = this.#ports.clock.monotonicMs();
     this.#cancelLimit?.();
     this.#cancelGrace?.();
   }

@@ -21,10 +21,11 @@ export const MAX_BATCH_ITEMS = 500;
 /** A list is copied on its way to the ledger's thread or socket: this bounds what is held twice. */
 export const MAX_BATCH_CHARS = 16 * 1024 * 1024;
 
-interface Waiting<Item, Result> {
+/** An item, and who gets its answer: one of the two is called, once. They must not throw. */
+export interface Waiting<Item, Result> {
   readonly item: Item;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
 }
 
 export class Batcher<Item, Result> {
@@ -49,9 +50,14 @@ export class Batcher<Item, Result> {
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
-      this.#schedule();
+      this.push({ item, resolve, reject });
     });
+  }
+
+  /** As `add`, for whoever does this so often that a promise for each is felt. */
+  push(waiting: Waiting<Item, Result>): void {
+    this.#waiting.push(waiting);
+    this.#schedule();
   }
 
   /** The check phase comes after all sockets of this turn were read: their calls share the list. */
@@ -75,7 +81,7 @@ export class Batcher<Item, Result> {
         );
       for (const [index, result] of results.entries()) batch[index]?.resolve(result);
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      for (const waiting of batch) waiting.reject(error);
     } finally {
       this.#underWay = false;
       this.#schedule();

@@ -264,6 +264,29 @@ describe("jobs claimed ahead", () => {
     });
   });
 
+  test("don't keep synchronous requests from their turn", async () => {
+    const { clock, ledger } = connected();
+    const slow = new HeldTask("slow");
+    const settings = { maxWorkers: 1, asyncMaxQueue: 10_000 };
+    await withRig({ ledger, clock, tasks: [tiny, slow.options], settings }, async (rig) => {
+      for (let n = 0; n < 20; n += 1) await submitted(rig, "tiny");
+      await settled();
+      for (let n = 0; n < 50; n += 1) await submitted(rig, "slow", {}, "job");
+      await settled();
+      expect((await rig.engine.counts()).running).toBeGreaterThan(10);
+      const request = rig.engine.run({ task: "slow", input: "request" });
+      // One job's place in the line may be before it, and no more.
+      for (let n = 0; n < 2; n += 1) {
+        slow.call(n).succeed(n);
+        await settled();
+      }
+      expect(slow.call(2).input).toBe("request");
+      slow.call(2).succeed("answer");
+      expect(await request).toEqual({ kind: "done", resultJson: '"answer"' });
+      expect(slow.mostRunning).toBe(1);
+    });
+  });
+
   test("F11: are not timed while they wait, can be cancelled, and go back at a shutdown", async () => {
     const { clock, ledger } = connected();
     const slow = new HeldTask("slow");

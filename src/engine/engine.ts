@@ -113,6 +113,7 @@ class JobtableEngine implements Engine {
     this.#pool = new Pool(settings.maxWorkers);
     this.#maintenance = new Maintenance({
       ...shared,
+      worker: options.worker,
       alive: () => this.#worker?.alive() ?? Promise.resolve(true),
     });
     const { retention, expiry } = this.#maintenance;

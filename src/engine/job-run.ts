@@ -7,18 +7,42 @@
  * for each and little around it.
  */
 import type { End } from "../ledger/ledger.js";
-import type { LogFields } from "../runtime/logger.js";
-import type { RegisteredTask } from "../task/registry.js";
-import { Attempt } from "./attempt.js";
+import type { Clock } from "../runtime/clock.js";
+import type { LogFields, Logger } from "../runtime/logger.js";
+import type { Random } from "../runtime/random.js";
+import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
+import type { EngineObserver, EngineSettings } from "./api.js";
+import { Attempt, type AttemptPorts } from "./attempt.js";
+import type { CautiousAverage } from "./cautious-average.js";
 import { endLabel, endOf } from "./ending.js";
-import type { JobRunsPorts } from "./job-runs.js";
-import type { OwnedJob, OwnedJobNews } from "./owned-jobs.js";
+import type { OwnedJob, OwnedJobNews, OwnedJobs } from "./owned-jobs.js";
 import type { Slot } from "./pool.js";
 import type { RunListener, RunOutcome } from "./runner/runner.js";
-import type { SettleOutcome } from "./settler.js";
+import type { SettleOutcome, Settler } from "./settler.js";
+import type { Tally } from "./tally.js";
+
+export interface JobRunPorts {
+  readonly tasks: TaskRegistry;
+  readonly settings: EngineSettings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly observer: EngineObserver;
+  readonly owned: OwnedJobs;
+  readonly settler: Settler;
+  readonly runTimes: CautiousAverage;
+  readonly tally: Tally;
+  readonly attempts: AttemptPorts;
+  /** A handler has gone: the slot is to be used for the next one, or given back. */
+  readonly freed: (slot: Slot) => void;
+  /** A handler reported how far it is. */
+  readonly progressed: () => void;
+  /** Sends out what a job reported last, before its end is recorded. Never rejects. */
+  readonly flushProgress: () => Promise<unknown>;
+}
 
 export class JobRun implements RunListener {
-  readonly #ports: JobRunsPorts;
+  readonly #ports: JobRunPorts;
   readonly #owned: OwnedJob;
   readonly #slot: Slot;
   readonly #over: (run: JobRun) => void;
@@ -27,7 +51,7 @@ export class JobRun implements RunListener {
 
   /** Starts it. @param over called once, when nothing more will happen to the job here. */
   constructor(
-    ports: JobRunsPorts,
+    ports: JobRunPorts,
     owned: OwnedJob,
     task: RegisteredTask,
     slot: Slot,
@@ -40,24 +64,14 @@ export class JobRun implements RunListener {
     this.#waitMs = waitedMs(owned, ports.clock.monotonicMs());
     const { job, payloadJson } = owned;
     ports.observer.jobStarted(job.task, this.#waitMs);
-    this.#attempt = new Attempt({
-      runner: ports.runner,
-      clock: ports.clock,
-      request: {
-        jobId: job.jobId,
-        attempt: job.attempt,
-        task,
-        payloadJson,
-        requestId: job.requestId,
-      },
-      listener: this,
-      limitMs: job.timeoutMs ?? task.timeoutMs ?? ports.settings.modelRunTimeoutMs,
-      graceMs: ports.settings.cancelGraceMs,
-    });
+    const { jobId, attempt, requestId } = job;
+    const limitMs = job.timeoutMs ?? task.timeoutMs ?? ports.settings.modelRunTimeoutMs;
+    const request = { jobId, attempt, task, payloadJson, requestId };
+    this.#attempt = new Attempt(ports.attempts, request, this, limitMs);
     // The runner has it now, and large payloads should not be held twice.
     owned.payloadJson = "";
     owned.holder = this;
-    void this.#attempt.outcome.then((outcome) => this.#ended(outcome));
+    void this.#attempt.outcome.then(this.#ended);
   }
 
   /** From the ledger: the job was cancelled, or is no longer this worker's. */
@@ -83,8 +97,8 @@ export class JobRun implements RunListener {
     this.#ports.logger[level]({ ...fields, job_id: jobId, task, attempt }, message);
   }
 
-  #ended(outcome: RunOutcome): void | Promise<void> {
-    this.#slot.release();
+  readonly #ended = (outcome: RunOutcome): void => {
+    this.#ports.freed(this.#slot);
     const { owned: jobs, runTimes, settler, random, flushProgress } = this.#ports;
     const { job, claim, freshProgressJson } = this.#owned;
     const { causes, limitMs, runMs } = this.#attempt;
@@ -96,14 +110,15 @@ export class JobRun implements RunListener {
       this.#settled(null, "lost");
       return;
     }
-    const settling =
-      freshProgressJson === null
-        ? settler.settle(claim, end)
-        : flushProgress().then(() => settler.settle(claim, end));
-    return settling.then((settled) => {
-      this.#settled(end, settled);
-    });
-  }
+    const settled = (settling: SettleOutcome): void => {
+      this.#settled(end, settling);
+    };
+    if (freshProgressJson === null) settler.settleFor(claim, end, settled);
+    else
+      void flushProgress().then(() => {
+        settler.settleFor(claim, end, settled);
+      });
+  };
 
   #settled(end: End | null, settled: SettleOutcome): void {
     this.#ports.owned.remove(this.#owned);
@@ -133,7 +148,7 @@ export function waitedMs({ job, claimedMs }: OwnedJob, nowMs: number): number {
 
 /** Counts and logs an end that was recorded. */
 export function reportEnd(
-  { tally, observer, logger }: Pick<JobRunsPorts, "tally" | "observer" | "logger">,
+  { tally, observer, logger }: Pick<JobRunPorts, "tally" | "observer" | "logger">,
   { job }: OwnedJob,
   end: End,
   runMs: number,

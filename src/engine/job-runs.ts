@@ -1,44 +1,17 @@
 /** The jobs that run here, as a set: starts them, tells them all to stop, knows when all are over. */
 import type { End } from "../ledger/ledger.js";
-import type { Clock } from "../runtime/clock.js";
-import type { Logger } from "../runtime/logger.js";
-import type { Random } from "../runtime/random.js";
-import type { TaskRegistry } from "../task/registry.js";
-import type { EngineObserver, EngineSettings } from "./api.js";
-import type { CautiousAverage } from "./cautious-average.js";
 import { InFlight } from "./in-flight.js";
-import { JobRun, reportEnd, waitedMs } from "./job-run.js";
-import type { OwnedJob, OwnedJobs } from "./owned-jobs.js";
+import { JobRun, reportEnd, waitedMs, type JobRunPorts } from "./job-run.js";
+import type { OwnedJob } from "./owned-jobs.js";
 import type { Slot } from "./pool.js";
-import type { Runner } from "./runner/runner.js";
-import type { Settler } from "./settler.js";
-import type { Tally } from "./tally.js";
-
-export interface JobRunsPorts {
-  readonly tasks: TaskRegistry;
-  readonly runner: Runner;
-  readonly settings: EngineSettings;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly observer: EngineObserver;
-  readonly owned: OwnedJobs;
-  readonly settler: Settler;
-  readonly runTimes: CautiousAverage;
-  readonly tally: Tally;
-  /** A handler reported how far it is. */
-  readonly progressed: () => void;
-  /** Sends out what a job reported last, before its end is recorded. Never rejects. */
-  readonly flushProgress: () => Promise<unknown>;
-}
 
 export class JobRuns {
-  readonly #ports: JobRunsPorts;
+  readonly #ports: JobRunPorts;
   readonly #runs = new Set<JobRun>();
   /** Jobs that are not over: they run, or their end is on its way to the ledger. */
   readonly #open = new InFlight();
 
-  constructor(ports: JobRunsPorts) {
+  constructor(ports: JobRunPorts) {
     this.#ports = ports;
   }
 

@@ -118,6 +118,37 @@ describe("stuck detection", () => {
   });
 });
 
+describe("a task that nobody runs", () => {
+  const job = (task: string) => ({
+    jobId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    task,
+    schemaVersion: 1,
+    payloadJson: encodePayload(task, "{}"),
+  });
+
+  test("is not for an API without a worker to say: workers may still come", async () => {
+    const { clock, ledger, statusOf } = setUp();
+    await ledger.submit([job("later")], { maxDepth: 10 });
+    await withRig({ clock, ledger, processes, worker: false }, async () => {
+      await clock.advance(250_000);
+      expect(await statusOf(job("later").jobId)).toBe("queued");
+    });
+  });
+
+  test("is not known by a worker that has only just come, however long the job has waited", async () => {
+    const { clock, ledger, statusOf } = setUp();
+    await ledger.submit([job("later")], { maxDepth: 10 });
+    await clock.advance(120_000);
+    const tasks = [new HeldTask("t").options];
+    await withRig({ clock, ledger, processes, tasks }, async () => {
+      await clock.advance(25_000);
+      expect(await statusOf(job("later").jobId)).toBe("queued");
+      await clock.advance(20_000);
+      expect(await statusOf(job("later").jobId)).toBe("failed");
+    });
+  });
+});
+
 describe("the longest wait", () => {
   test("ends a job that nobody took in time, when its time is up", async () => {
     const slow = new HeldTask("slow");

@@ -16,6 +16,8 @@ export interface MaintenancePorts {
   readonly faults: LedgerFaults;
   readonly processes: Processes;
   readonly settings: EngineSettings;
+  /** Whether this process runs jobs itself. */
+  readonly worker: boolean;
   /** Whether this process is known to be alive; never rejects. */
   readonly alive: () => Promise<boolean>;
 }

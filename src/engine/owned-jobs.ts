@@ -21,7 +21,7 @@ export type OwnedJobNews = "cancelled" | "lost";
 
 /** Whoever must know what the ledger says about a job. Called at most once for each kind of news. */
 export interface Holder {
-  learned(news: OwnedJobNews): void;
+  learned(news: OwnedJobNews, owned: OwnedJob): void;
 }
 
 export class OwnedJob {
@@ -50,7 +50,7 @@ export class OwnedJob {
     if (this[news]) return;
     this[news] = true;
     if (news === "lost") this.stopWatching();
-    this.holder?.learned(news);
+    this.holder?.learned(news, this);
   }
 
   stopWatching(): void {

@@ -38,6 +38,19 @@ describe("a pool", () => {
     expect(pool.busy).toBe(1);
   });
 
+  test("lets a slot be handed on, which takes it from whoever had it", () => {
+    const pool = new Pool(1);
+    const held: Slot[] = [];
+    pool.enter((slot) => held.push(slot));
+    const next = held[0]?.handOn();
+    held[0]?.release();
+    expect(pool.busy).toBe(1);
+    held[0]?.handOn().release();
+    expect(pool.busy).toBe(1);
+    next?.release();
+    expect(pool.busy).toBe(0);
+  });
+
   test("keeps its slots when whoever gets one throws", () => {
     const pool = new Pool(1);
     expect(() =>

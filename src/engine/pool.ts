@@ -24,7 +24,16 @@ export class Slot {
     this.#giveBack = null;
     giveBack?.();
   }
+
+  /** The same slot for the next job, without a way through the line; this object has it no more. */
+  handOn(): Slot {
+    const giveBack = this.#giveBack;
+    this.#giveBack = null;
+    return new Slot(giveBack ?? NOTHING);
+  }
 }
+
+const NOTHING = (): void => undefined;
 
 export class Pool {
   readonly size: number;

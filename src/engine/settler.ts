@@ -49,16 +49,26 @@ export class Settler {
     this.#batcher = new Batcher((list) => ports.ledger.settle(list), { weigh: settlementChars });
   }
 
-  /** Never rejects. */
-  settle({ jobId, workerId, attempt }: Claim, end: End): Promise<SettleOutcome> {
-    const settlement: Settlement = { jobId, workerId, attempt, end };
-    return this.#batcher.add(settlement).then(
-      (happened) => {
+  settle(claim: Claim, end: End): Promise<SettleOutcome> {
+    return new Promise((resolve) => {
+      this.settleFor(claim, end, resolve);
+    });
+  }
+
+  /** As `settle`; calls `settled` once. */
+  settleFor(claim: Claim, end: End, settled: (outcome: SettleOutcome) => void): void {
+    const { jobId, workerId, attempt } = claim;
+    const item: Settlement = { jobId, workerId, attempt, end };
+    this.#batcher.push({
+      item,
+      resolve: (happened) => {
         this.#worked();
-        return happened ? "recorded" : "lost";
+        settled(happened ? "recorded" : "lost");
       },
-      (error: unknown) => this.#settleAgain(settlement, error),
-    );
+      reject: (error) => {
+        void this.#settleAgain(item, error).then(settled);
+      },
+    });
   }
 
   /** Ends all further tries; calls under way still answer. */

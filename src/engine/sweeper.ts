@@ -31,6 +31,8 @@ export interface SweeperPorts {
   readonly workerTimeoutMs: number;
   /** Longest wait for a worker, ms; 0: none. */
   readonly asyncTimeoutMs: number;
+  /** Whether this process runs jobs itself. */
+  readonly worker: boolean;
   /** Whether this process is known to be alive; beats when its last beat is not fresh. Never rejects. */
   readonly alive: () => Promise<boolean>;
 }
@@ -40,6 +42,7 @@ export class Sweeper {
   readonly #intervalMs: number;
   #cancelTimer: (() => void) | null = null;
   #round: Promise<void> | null = null;
+  #startedMs = 0;
   #stopped = true;
 
   constructor(ports: SweeperPorts) {
@@ -53,7 +56,8 @@ export class Sweeper {
 
   start(): void {
     this.#stopped = false;
-    this.#roundAt(this.#ports.clock.nowMs());
+    this.#startedMs = this.#ports.clock.nowMs();
+    this.#roundAt(this.#startedMs);
   }
 
   /** Idempotent; waits for the round under way. */
@@ -111,12 +115,23 @@ export class Sweeper {
 
   async #endUnrunnable(): Promise<void> {
     const { ledger, workerTimeoutMs, asyncTimeoutMs } = this.#ports;
-    await inChunks(
-      (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
-      this.#mayGoOn,
-    );
+    if (this.#knowsTheWorkers())
+      await inChunks(
+        (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
+        this.#mayGoOn,
+      );
     if (asyncTimeoutMs <= 0) return;
     await inChunks((chunk) => ledger.expire({ waitLimitMs: asyncTimeoutMs, chunk }), this.#mayGoOn);
+  }
+
+  /**
+   * After a deploy the workers of some tasks come back later than others, and before any has come an
+   * API-only process knows of none: so only a worker that has run for the grace itself says that
+   * nobody runs a task.
+   */
+  #knowsTheWorkers(): boolean {
+    const { worker, clock, workerTimeoutMs } = this.#ports;
+    return worker && clock.nowMs() - this.#startedMs >= workerTimeoutMs;
   }
 
   readonly #mayGoOn = (): boolean => !this.#stopped;

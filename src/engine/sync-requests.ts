@@ -197,22 +197,17 @@ class SyncRun {
 
   #start(slot: Slot): void {
     const { runner, clock, settings, runTimes } = this.#ports;
+    const ports = { runner, clock, graceMs: settings.cancelGraceMs };
     this.#waitMs = clock.monotonicMs() - this.#enteredMs;
-    const attempt = new Attempt({
-      runner,
-      clock,
-      request: {
-        jobId: null,
-        attempt: 1,
-        task: this.#accepted.task,
-        payloadJson: this.#accepted.payloadJson,
-        requestId: this.#request.requestId ?? null,
-      },
-      listener: this.#listener(),
-      // The deadline of the request is armed above; it counts from the entry into the line.
-      limitMs: 0,
-      graceMs: settings.cancelGraceMs,
-    });
+    const request = {
+      jobId: null,
+      attempt: 1,
+      task: this.#accepted.task,
+      payloadJson: this.#accepted.payloadJson,
+      requestId: this.#request.requestId ?? null,
+    };
+    // The deadline of the request is armed above; it counts from the entry into the line.
+    const attempt = new Attempt(ports, request, this.#listener(), 0);
     this.#attempt = attempt;
     this.#stages?.started();
     void attempt.outcome.then((outcome) => {

@@ -49,7 +49,7 @@ export class WorkerSide {
 
   constructor(ports: WorkerSidePorts) {
     this.#ports = ports;
-    const { settings, ledger } = ports;
+    const { settings, ledger, runner, clock } = ports;
     const owned = new OwnedJobs(ledger, ports.looks);
     this.tally = new Tally(ports.jobEnded);
     this.#settler = new Settler(ports);
@@ -65,6 +65,10 @@ export class WorkerSide {
       owned,
       settler: this.#settler,
       tally: this.tally,
+      attempts: { runner, clock, graceMs: settings.cancelGraceMs },
+      freed: (slot) => {
+        this.#worker.freed(slot);
+      },
       progressed: () => {
         this.#heartbeat.progressed();
       },

@@ -11,15 +11,15 @@
  * tiny (claim-ahead.ts), or where a claim was answered so late that its slots were given back. What
  * waits there for too long is released to other workers. One claim is under way at a time.
  */
-import type { ClaimedJob, Ledger, Unsubscribe } from "../ledger/ledger.js";
+import type { Ledger, Unsubscribe } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import { atTurnEnd } from "../runtime/turn.js";
-import { CautiousAverage } from "./cautious-average.js";
+import type { CautiousAverage } from "./cautious-average.js";
 import { claimAhead, MAX_BUFFERED_MS, MAX_UNSETTLED } from "./claim-ahead.js";
+import { JobBuffer } from "./job-buffer.js";
 import type { JobRuns } from "./job-runs.js";
 import type { LedgerFaults } from "./ledger-faults.js";
-import { Line } from "./line.js";
-import { OwnedJob, type OwnedJobs } from "./owned-jobs.js";
+import type { OwnedJobs } from "./owned-jobs.js";
 import type { Pool, Slot } from "./pool.js";
 
 /** A claim that takes longer than this holds no slots: synchronous requests don't wait for a ledger that hangs. */
@@ -40,9 +40,7 @@ export interface WorkerPorts {
 
 export class Worker {
   readonly #ports: WorkerPorts;
-  readonly #payloadChars = new CautiousAverage();
-  /** Claimed, and without a slot. */
-  readonly #buffer = new Line<OwnedJob>();
+  readonly #buffer: JobBuffer;
   /** Granted, and without a job. */
   readonly #slots: Slot[] = [];
   /** One for each place in the pool's line; the call leaves it. */
@@ -60,10 +58,16 @@ export class Worker {
   #pumpDue = false;
   #stopListening: Unsubscribe | null = null;
   #cancelPoll: (() => void) | null = null;
-  #cancelBufferTimer: (() => void) | null = null;
 
   constructor(ports: WorkerPorts) {
     this.#ports = ports;
+    this.#buffer = new JobBuffer({
+      ...ports,
+      onStale: () => {
+        // Runs are not as short as they were: nothing more is claimed ahead for a while.
+        ports.runTimes.add(MAX_BUFFERED_MS);
+      },
+    });
     ports.faults.onRecovered(() => {
       this.#wake();
     });
@@ -93,9 +97,22 @@ export class Worker {
     this.#cancelPoll = null;
     this.#keepTickets(0);
     this.#giveSlotsBack();
-    this.#cancelBufferTimer?.();
-    this.#cancelBufferTimer = null;
-    await Promise.all([this.#claiming, this.#release(() => true)]);
+    await Promise.all([this.#claiming, this.#buffer.releaseAll()]);
+  }
+
+  /**
+   * A job's handler has gone from `slot`: the next one that waits here gets it, unless others stand in
+   * line. Then it goes the way through the line, in which jobs have their places too.
+   */
+  freed(slot: Slot): void {
+    const onlyJobsWait = this.#ports.pool.waiting === this.#tickets.size;
+    const next = onlyJobsWait && !this.#draining ? this.#buffer.take() : undefined;
+    if (next === undefined) {
+      slot.release();
+      return;
+    }
+    this.#ports.runs.start(next, slot.handOn());
+    this.#schedulePump();
   }
 
   #wake(): void {
@@ -126,7 +143,7 @@ export class Worker {
     }
     if (this.#claiming === null || this.#late) this.#giveSlotsBack();
     this.#armPoll();
-    this.#armBufferTimer();
+    this.#buffer.watchTime();
   }
 
   /** Without a way to record ends and beats, more running jobs would only be more to lose. */
@@ -143,7 +160,7 @@ export class Worker {
     const ahead = claimAhead({
       slots: pool.size,
       typicalRunMs: runTimes.value,
-      typicalPayloadChars: this.#payloadChars.value,
+      typicalPayloadChars: this.#buffer.typicalPayloadChars,
     });
     const room = Math.max(0, ahead - this.#buffer.size);
     // With all slots at work the buffer is refilled when half of it is used up, not job by job.
@@ -165,7 +182,7 @@ export class Worker {
     try {
       const claimed = await ledger.claim({ workerId, tasks: taskNames, limit });
       faults.worked("claim");
-      for (const job of claimed) this.#receive(job);
+      for (const job of claimed) this.#buffer.add(job);
       if (claimed.length >= limit) this.#backlog = true;
     } catch (error) {
       faults.failed("claim", error);
@@ -175,7 +192,7 @@ export class Worker {
     this.#late = false;
     this.#claiming = null;
     if (this.#draining) {
-      await this.#release(() => true);
+      await this.#buffer.releaseAll();
       return;
     }
     // The poll comes back to a ledger that failed; hints that came meanwhile don't make it faster.
@@ -198,23 +215,10 @@ export class Worker {
     });
   }
 
-  #receive(claimed: ClaimedJob): void {
-    const { workerId, owned: jobs, runs, clock } = this.#ports;
-    const owned = new OwnedJob(claimed, workerId, clock.monotonicMs());
-    this.#payloadChars.add(claimed.payloadJson.length);
-    jobs.add(owned);
-    const leave = this.#buffer.push(owned);
-    owned.holder = {
-      learned: () => {
-        if (leave()) void runs.settleUnstarted(owned, { event: "stop" });
-      },
-    };
-  }
-
   /** Brings jobs and slots together. */
   #dispatch(): void {
     while (this.#slots.length > 0 && !this.#draining) {
-      const owned = this.#buffer.shift();
+      const owned = this.#buffer.take();
       if (owned === undefined) return;
       const slot = this.#slots.shift();
       if (slot !== undefined) this.#ports.runs.start(owned, slot);
@@ -249,39 +253,10 @@ export class Worker {
     for (const slot of this.#slots.splice(0)) slot.release();
   }
 
-  /** Gives buffered jobs back to the queue, for this worker or another. */
-  async #release(which: (owned: OwnedJob) => boolean): Promise<void> {
-    const released: Promise<void>[] = [];
-    for (let owned = this.#buffer.head; owned !== undefined; owned = this.#buffer.head) {
-      if (!which(owned)) break;
-      this.#buffer.shift();
-      const { payloadJson } = owned;
-      released.push(this.#ports.runs.settleUnstarted(owned, { event: "release", payloadJson }));
-    }
-    await Promise.all(released);
-  }
-
   #armPoll(): void {
     this.#cancelPoll ??= this.#ports.clock.timer(this.#ports.pollIntervalMs, () => {
       this.#cancelPoll = null;
       this.#wake();
-    });
-  }
-
-  #armBufferTimer(): void {
-    const { clock, runTimes } = this.#ports;
-    const oldest = this.#buffer.head;
-    if (oldest === undefined || this.#cancelBufferTimer !== null) return;
-    const leftMs = oldest.claimedMs + MAX_BUFFERED_MS - clock.monotonicMs();
-    this.#cancelBufferTimer = clock.timer(leftMs, () => {
-      this.#cancelBufferTimer = null;
-      const beforeMs = clock.monotonicMs() - MAX_BUFFERED_MS;
-      if ((this.#buffer.head?.claimedMs ?? Infinity) <= beforeMs) {
-        // Runs are not as short as they were: nothing more is claimed ahead for a while.
-        runTimes.add(MAX_BUFFERED_MS);
-        void this.#release(({ claimedMs }) => claimedMs <= beforeMs);
-      }
-      this.#armBufferTimer();
     });
   }
 }

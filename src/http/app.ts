@@ -11,7 +11,6 @@ import fastify, {
   type FastifyRequest,
   type onRequestHookHandler,
 } from "fastify";
-import { randomUUID } from "node:crypto";
 import type { Engine } from "../engine/api.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
@@ -25,7 +24,7 @@ import { createPaths, knowAllMethods } from "./paths.js";
 import { swaggerOptions } from "./openapi.js";
 import { parseQuery } from "./query.js";
 import { createReplies, type Replies } from "./reply.js";
-import { requestIdFrom } from "./request-id.js";
+import { requestIdFrom, requestIdSource } from "./request-id.js";
 import { jobRoutes } from "./routes/jobs.js";
 import { serviceRoutes } from "./routes/service.js";
 import { taskRoutes } from "./routes/tasks.js";
@@ -65,7 +64,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     closing: false,
   };
   const replies = createReplies(context);
-  const app = createServer(context, replies, options.newRequestId ?? randomUUID);
+  const app = createServer(context, replies, options.newRequestId ?? requestIdSource());
   const enter = createGate(context, replies);
 
   app.decorateRequest("entry", null);

@@ -3,7 +3,7 @@
  * ledger to a task unchanged: prototype keys, numbers beyond double precision's range, and nesting
  * that later stages could only meet with a stack overflow.
  */
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import type { FastifyInstance } from "fastify";
 import { MAX_REQUEST_ID_CHARS } from "../job/limits.js";
 import type { Problem } from "./wire.js";
@@ -56,10 +56,12 @@ export function parseBody(bytes: Buffer, encoding: string | undefined): ParsedBo
       },
     };
   if (bytes.length === 0) return badJson(NO_BODY);
-  if (!isUtf8(bytes)) return badJson("the body is not valid UTF-8");
+  // Most bodies are ASCII, the largest (base64) always: those need no decoding.
+  const ascii = isAscii(bytes);
+  if (!ascii && !isUtf8(bytes)) return badJson("the body is not valid UTF-8");
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString("utf8"));
+    value = JSON.parse(bytes.toString(ascii ? "latin1" : "utf8"));
   } catch (error) {
     return badJson(error instanceof Error ? error.message : "the body is not JSON");
   }

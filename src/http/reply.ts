@@ -34,12 +34,12 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
 
   function answer(reply: FastifyReply, status: number, body: string, type = JSON_TYPE): void {
     const { request } = reply;
-    const requestId = request.requestId ?? request.id;
+    const { id, requestId } = request;
     void reply
       .code(status)
       .header("content-type", type)
       .header("cache-control", "no-store")
-      .header("x-request-id", isHeaderSafe(requestId) ? requestId : request.id);
+      .header("x-request-id", requestId !== undefined && isHeaderSafe(requestId) ? requestId : id);
     count(request, status);
     void reply.send(body);
   }

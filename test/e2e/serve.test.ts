@@ -1,7 +1,7 @@
 /** A serving process: how it starts, refuses to start, and ends. */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -159,6 +159,22 @@ describe("ending", () => {
     const server = await serve(args, { cwd: scratch() });
     const deaf = await server.submit({ deaf: true });
     await server.until(deaf, "running");
+    server.process.kill("SIGTERM");
+    expect(await server.process.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("a client that never finishes its request does not hold it up", async () => {
+    const server = await serve(["--store", "memory"], { cwd: scratch() });
+    const { port } = new URL(server.url);
+    const client = connect(Number(port), "127.0.0.1");
+    onTestFinished(() => void client.destroy());
+    client.on("error", () => undefined);
+    client.write(
+      "POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n" +
+        "\r\n{",
+    );
+    // The request has arrived, and its body has not.
+    expect((await server.call("GET", "/ready")).status).toBe(200);
     server.process.kill("SIGTERM");
     expect(await server.process.ended).toEqual({ code: 0, signal: null });
   });

@@ -55,9 +55,10 @@ function submit({ engine }: HttpContext, replies: Replies, defaultTask: string |
       replies.refuse(reply, read.problem);
       return;
     }
-    const requestId = (request.requestId = read.requestId ?? request.id);
-    // As every ledger can keep it: the result will echo this.
-    const kept = cleanText(requestId, MAX_REQUEST_ID_CHARS);
+    request.requestId = read.requestId;
+    // A body's id as every ledger can keep it: the result will echo this. Others are plain ASCII.
+    const kept =
+      read.requestId === undefined ? request.id : cleanText(read.requestId, MAX_REQUEST_ID_CHARS);
     const submission = readSubmission(read.body, kept, defaultTask, engine.tasks.names);
     // The body may be many megabytes, and is the engine's from here on.
     request.body = undefined;

@@ -53,7 +53,8 @@ async function run(
     replies.refuse(reply, read.problem);
     return;
   }
-  const requestId = (request.requestId = read.requestId ?? request.id);
+  request.requestId = read.requestId;
+  const requestId = read.requestId ?? request.id;
   const input = withoutRequestId(read.body);
   // The body may be many megabytes, and is the task's from here on.
   request.body = undefined;

@@ -22,7 +22,7 @@ function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
   };
   let store: Store;
   try {
-    store = new Store(path, nowMs);
+    store = new Store({ path, nowMs, clock: systemClock });
   } catch (error) {
     say({ kind: "refused", failure: explain(error, path).failure });
     port.close();
@@ -39,7 +39,7 @@ function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
   });
   const work = (batches: readonly Batch[]): void => {
     const startedMs = systemClock.monotonicMs();
-    for (const outcomes of store.run(batches)) say(packOutcomes(outcomes));
+    for (const outcomes of store.run(batches)) say(packOutcomes(outcomes, store.commitMs));
     if (batches.some(isLook)) changes.looked(systemClock.monotonicMs() - startedMs);
     changes.ask();
   };

@@ -10,6 +10,7 @@
  * A connection that met an I/O error or damage is replaced before the next group.
  */
 import type { Database } from "better-sqlite3";
+import type { Clock } from "../../runtime/clock.js";
 import { connect, openDatabase, type Connection, type OpenDatabase } from "./connection.js";
 import { execute, weigh, type Weight } from "./execute.js";
 import { explain, type Fault } from "./failures.js";
@@ -23,17 +24,37 @@ interface Item {
   readonly nowMs: number;
 }
 
+export interface StoreOptions {
+  readonly path: string;
+  /** The ledger's time, for what opening records. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+  readonly open?: OpenDatabase;
+}
+
+/** Of each new commit in the running mean of their times: a dozen tell a slow disk from a slow moment. */
+const SHARE_OF_LAST_COMMIT = 1 / 8;
+
 export class Store {
   readonly #path: string;
+  readonly #clock: Clock;
   readonly #open: OpenDatabase;
   #connection: Connection | undefined;
   #synchronous: "FULL" | "NORMAL" = "FULL";
 
+  #commitMs = 0;
+
   /** @throws whatever opening throws; `explain` says what it means. */
-  constructor(path: string, nowMs: number, open: OpenDatabase = openDatabase) {
+  constructor({ path, nowMs, clock, open = openDatabase }: StoreOptions) {
     this.#path = path;
+    this.#clock = clock;
     this.#open = open;
     this.#connection = connect(path, nowMs, open);
+  }
+
+  /** How long the disk takes for a commit, a running mean over those that wait for it. */
+  get commitMs(): number {
+    return this.#commitMs;
   }
 
   /** Changes whenever another connection has changed the database. Null: could not be read. */
@@ -97,7 +118,11 @@ export class Store {
       return { failed: false, answer: execute(tx, operation, weight) };
     });
     tx.finish();
+    const startedMs = this.#clock.monotonicMs();
     run.commit.run();
+    if (weight === "record")
+      this.#commitMs +=
+        (this.#clock.monotonicMs() - startedMs - this.#commitMs) * SHARE_OF_LAST_COMMIT;
     return outcomes;
   }
 
