@@ -18,7 +18,8 @@ function compiledThreads(): Plugin {
       const folder = resolve(root, "dist", relative(resolve(root, "src"), dirname(id)));
       return code.replaceAll(
         /new URL\("\.\/([\w-]+-thread\.js)", import\.meta\.url\)/g,
-        (_, file: string) => `new URL(${JSON.stringify(pathToFileURL(resolve(folder, file)).href)})`,
+        (_, file: string) =>
+          `new URL(${JSON.stringify(pathToFileURL(resolve(folder, file)).href)})`,
       );
     },
   };
