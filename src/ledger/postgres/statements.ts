@@ -82,7 +82,7 @@ const SUBMIT = `
       THEN pg_notify($16::text, $17::text) END
   FROM ${COUNTS} before LEFT JOIN admission ON true WHERE before.only_row = 1`;
 
-/** The groups of queued jobs of the tasks in ${"`tasks`"}, found one by one at a step of the index each. */
+/** The groups of queued jobs of these tasks, found one by one at a step of the index each. */
 const groupsOf = (tasks: string): string => `
   groups (task, priority) AS (
     (SELECT t.task, p.priority
@@ -100,16 +100,20 @@ const DUE_IN_GROUP = `FROM ${JOBS} WHERE ${from("claim")} AND task = g.task AND 
 
 /**
  * $1 worker_id, $2 tasks text[], $3 the limit, $4 channel, $5 prefix of the messages.
- * First it looks what would be taken over all groups, without locks, which says how many each of them
- * gives; then each gives as many, past those that other claims hold. Answers the jobs with payloads, in
- * no order.
+ * Where there are several groups, it first looks what would be taken over all of them, without locks,
+ * which says how many each of them gives; then each gives as many, past those that other claims hold.
+ * Answers the jobs with payloads, in no order. The counts change last, when the rows have been sent:
+ * their lock is what claims share.
  */
 const CLAIM = `
   WITH RECURSIVE ${groupsOf("$2::text[]")}, quotas AS (
-    SELECT task, priority, count(*) AS quota FROM (
+    SELECT task, priority, $3::bigint AS quota FROM groups WHERE (SELECT count(*) FROM groups) = 1
+    UNION ALL
+    SELECT task, priority, count(*) FROM (
       SELECT g.task, g.priority FROM groups g
       CROSS JOIN LATERAL (SELECT run_at, job_id ${DUE_IN_GROUP}
         ORDER BY run_at, job_id LIMIT $3::int4) AS due
+      WHERE (SELECT count(*) FROM groups) > 1
       ORDER BY g.priority DESC, due.run_at, due.job_id LIMIT $3::int4
     ) AS first GROUP BY task, priority
   ), taken AS (
@@ -126,7 +130,7 @@ const CLAIM = `
     FROM (SELECT count(*) AS n FROM claimed) AS c WHERE only_row = 1 AND n > 0
     RETURNING ${NEED_NOT_WAIT}
   ), changed AS (SELECT id AS job_id FROM claimed), ${told("changed", "$4", "$5")}
-  SELECT claimed.*, (SELECT count(*) FROM counted), (SELECT count(*) FROM told) FROM claimed`;
+  SELECT claimed.*, (SELECT count(*) FROM told) FROM claimed`;
 
 const BACK = `s.event IN ('retry', 'release')`;
 
