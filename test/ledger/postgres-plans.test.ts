@@ -137,6 +137,8 @@ describe.each([
     for (const [name, plan] of await plans(settings)) {
       const scans = plan.split("\n").filter((line) => line.includes("Seq Scan on async_jobs"));
       expect(scans, `${name} with ${mode}:\n${plan}`).toEqual([]);
+      // Millions may have ended in the same moment: retention takes them as the index has them.
+      if (name === "evict") expect(plan).not.toMatch(/Sort/);
     }
   });
 });

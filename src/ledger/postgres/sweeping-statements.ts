@@ -99,10 +99,10 @@ const EVICT = `
     SELECT terminal FROM ${COUNTS} WHERE only_row = 1 AND terminal > $3::bigint FOR UPDATE
   ), aged AS (
     SELECT job_id FROM ${JOBS} WHERE finished_at < ${NOW} - ${ms("$2")}
-    ORDER BY finished_at, job_id LIMIT $1::int4 FOR UPDATE SKIP LOCKED
+    ORDER BY finished_at LIMIT $1::int4 FOR UPDATE SKIP LOCKED
   ), surplus AS (
     SELECT job_id FROM ${JOBS} WHERE finished_at >= ${NOW} - ${ms("$2")}
-    ORDER BY finished_at, job_id
+    ORDER BY finished_at
     LIMIT (SELECT greatest(0, least($1::int4 - n, coalesce((SELECT terminal FROM book), 0) - n - $3::bigint))
       FROM (SELECT count(*) AS n FROM aged) AS a)
     FOR UPDATE SKIP LOCKED
