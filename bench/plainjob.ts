@@ -21,7 +21,7 @@ interface Plainjob {
 }
 
 const PACKAGE = "plainjob";
-const { better, defineQueue, defineWorker } = (await import(PACKAGE)) as Plainjob;
+const plainjob = (await import(PACKAGE)) as Plainjob;
 
 const logger = {
   debug: () => undefined,
@@ -36,7 +36,10 @@ function payload(index: number): { n: number; email: string; template: string } 
 
 async function withQueue(body: (queue: Queue) => Promise<number> | number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "plainjob-bench-"));
-  const queue = defineQueue({ connection: better(new Database(join(folder, "jobs.db"))), logger });
+  const queue = plainjob.defineQueue({
+    connection: plainjob.better(new Database(join(folder, "jobs.db"))),
+    logger,
+  });
   try {
     return await body(queue);
   } finally {
@@ -65,7 +68,7 @@ export function plainjobDrainRate(jobs: number): Promise<number> {
     let done = 0;
     const began = performance.now();
     return await new Promise<number>((resolve) => {
-      const worker = defineWorker("noop", () => Promise.resolve(), {
+      const worker = plainjob.defineWorker("noop", () => Promise.resolve(), {
         queue,
         logger,
         onCompleted: () => {

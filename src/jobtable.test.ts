@@ -107,6 +107,29 @@ describe("the library", () => {
     });
   });
 
+  test("lists page by page, with cursors in both spellings, and refuses what is none", async () => {
+    await withJobtable(async (jobtable) => {
+      const first = await jobtable.submit("double", { n: 1 });
+      const second = await jobtable.submit("double", { n: 2 });
+      const page = await jobtable.list({ limit: 1 });
+      expect(page.jobs.map(({ jobId }) => jobId)).toEqual([second.jobId]);
+      for (const cursor of [second.jobId, formatJobId(second.jobId)]) {
+        const rest = await jobtable.list({ cursor, limit: 1_000 });
+        expect(rest.jobs.map(({ jobId }) => jobId)).toEqual([first.jobId]);
+      }
+      for (const cursor of ["", "nonsense", `${second.jobId} `, `plan_${second.jobId}`])
+        await expect(jobtable.list({ cursor })).rejects.toMatchObject({
+          code: "invalid_input",
+          message: "invalid input: cursor: not a nextCursor of a page before",
+        });
+      for (const limit of [0, -1, 1.5, 1_001, Number.NaN])
+        await expect(jobtable.list({ limit })).rejects.toMatchObject({
+          code: "invalid_input",
+          message: `invalid input: limit: must be an integer from 1 to 1000, got ${String(limit)}`,
+        });
+    });
+  });
+
   test("can't be used after its stop, which needs no start and is idempotent", async () => {
     const jobtable = create();
     await jobtable.stop();

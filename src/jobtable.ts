@@ -13,13 +13,16 @@
  * spellings, `job_` + ULID and the bare ULID; records carry the bare one.
  *
  * What goes wrong is a `JobtableError` whose `code` says what it was: `invalid_config`,
- * `invalid_task`, `invalid_input`, `unknown_task`, `queue_full`, `not_ready`, `ledger_...`. Texts that
- * can't be an id name a job that is unknown.
+ * `invalid_task`, `invalid_input`, `unknown_task`, `queue_full`, `not_ready`, `ledger_...`. Only `run`
+ * rejects with something else as well: a `TaskFailed`, which is no `JobtableError`, when the task was
+ * run and gave no output. Texts that can't be an id name a job that is unknown.
  */
-import type { Engine, EngineSettings, HealthReport, Refusal, SyncOutcome } from "./engine/api.js";
+import type { Engine, EngineSettings, HealthReport, SyncOutcome } from "./engine/api.js";
+import { invalidInput, refusalError } from "./engine/refusal-error.js";
 import { JobtableError } from "./job/errors.js";
 import { parseJobId } from "./job/id.js";
 import type { Job } from "./job/job.js";
+import { MAX_PAGE } from "./job/limits.js";
 import type { CancelOutcome, Counts, JobPage, Ledger, ListQuery } from "./ledger/ledger.js";
 import type { Logger } from "./runtime/logger.js";
 import { defineInline } from "./task/definition.js";
@@ -40,13 +43,13 @@ export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<
 export interface SubmitOptions {
   /** Echoed with the job; at most 200 characters. */
   readonly requestId?: string;
-  /** Larger is sooner; default 0. */
+  /** Larger is sooner, -1000 to 1000; default 0. */
   readonly priority?: number;
-  /** Earliest start from now, ms; default 0. */
+  /** Earliest start from now, whole ms, at most a year; default 0. */
   readonly delayMs?: number;
   /** How often it may be tried in all, 1 to 100; default: the task's. */
   readonly maxAttempts?: number;
-  /** Limit of one run, ms; default: the task's. */
+  /** Limit of one run, whole ms, 1 to 30 days; default: the task's. Never more than `modelRunTimeoutMs`. */
   readonly timeoutMs?: number;
 }
 
@@ -72,35 +75,57 @@ export type OutputOf<Tasks extends readonly Task[], Name> =
   Named<Tasks, Name> extends { run(...args: never): infer Returned } ? Awaited<Returned> : never;
 
 export interface Jobtable<Tasks extends readonly Task[]> {
-  /** Records a job; resolves when it is on disk. */
+  /**
+   * Records a job; resolves when it is on disk.
+   * @throws JobtableError `unknown_task`, `invalid_input`, `queue_full`, and as `get`.
+   */
   submit<Name extends NameOf<Tasks>>(
     task: Name,
     input: InputOf<Tasks, Name>,
     options?: SubmitOptions,
   ): Promise<Job>;
-  /** Runs a task now, on the same slots, without a record. Rejects with a `TaskFailed` when it fails or its time is up. */
+  /**
+   * Runs a task now, on the same slots, without a record.
+   * @throws TaskFailed when it fails, its time is up or its caller leaves.
+   * @throws JobtableError as `submit`; `queue_full` where too many wait for a slot.
+   */
   run<Name extends NameOf<Tasks>>(
     task: Name,
     input: InputOf<Tasks, Name>,
     options?: { readonly signal?: AbortSignal },
   ): Promise<OutputOf<Tasks, Name>>;
-  /** One look; null where unknown. */
+  /**
+   * One look; null where unknown.
+   * @throws JobtableError `invalid_config` (the settings or the store), `ledger_...`; `not_ready` after `stop`.
+   */
   get(jobId: string): Promise<Job | null>;
-  /** Waits for the end (or a change) of a job; when the time is up, its last state. Null where unknown. */
+  /** Waits for the end (or a change) of a job; when the time is up, its last state. Null where unknown. @throws as `get`. */
   wait(jobId: string, options?: WaitForOptions): Promise<Job | null>;
-  /** The job with its output; null where unknown. */
+  /** The job with its output; null where unknown. @throws as `get`. */
   result<Name extends NameOf<Tasks>>(jobId: string): Promise<Outcome<OutputOf<Tasks, Name>> | null>;
+  /** @throws as `get`. */
   cancel(jobId: string): Promise<CancelOutcome>;
+  /**
+   * Newest first, `limit` (1 to 1000, default 100) to a page; `cursor` is `nextCursor` of the page before.
+   * @throws JobtableError `invalid_input` for another limit or cursor, and as `get`.
+   */
   list(query?: Partial<ListQuery>): Promise<JobPage>;
   counts(): Promise<Counts>;
   health(): Promise<HealthReport>;
-  /** Begins to run jobs here (`worker: false`: to maintain the store). Idempotent. */
+  /**
+   * Begins to run jobs here (`worker: false`: to maintain the store). Idempotent; can be tried again
+   * when it failed.
+   * @throws as `get`.
+   */
   start(): Promise<void>;
-  /** Ends in order what runs (`shutdownTimeoutMs`), then closes the store. Idempotent. */
+  /**
+   * Ends in order what runs (`shutdownTimeoutMs`), then closes the store. Idempotent.
+   * @throws LedgerError when the store could not be closed in order.
+   */
   stop(): Promise<void>;
 }
 
-/** What `run` rejects with when the task failed, its time was up, or its caller left. */
+/** What `run` rejects with when the task failed, its time was up, or its caller left: no `JobtableError`. */
 export class TaskFailed extends Error {
   readonly outcome: "failed" | "timeout" | "cancelled";
 
@@ -147,7 +172,7 @@ class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<Tasks> 
     const engine = await this.#engine();
     const result = await engine.submit({ ...options, task, input });
     if (result.kind === "accepted") return result.job;
-    throw refused(result);
+    throw refusalError(result);
   }
 
   async run<Name extends NameOf<Tasks>>(
@@ -191,7 +216,8 @@ class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<Tasks> 
   }
 
   async list(query: Partial<ListQuery> = {}): Promise<JobPage> {
-    return (await this.#engine()).list({ limit: DEFAULT_PAGE, ...query });
+    const checked = listQuery(query);
+    return (await this.#engine()).list(checked);
   }
 
   async counts(): Promise<Counts> {
@@ -235,6 +261,17 @@ class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<Tasks> 
   }
 }
 
+function listQuery({ limit = DEFAULT_PAGE, cursor, ...rest }: Partial<ListQuery>): ListQuery {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
+    throw invalidInput(
+      `limit: must be an integer from 1 to ${String(MAX_PAGE)}, got ${String(limit)}`,
+    );
+  if (cursor === undefined) return { ...rest, limit };
+  const after = typeof cursor === "string" ? parseJobId(cursor) : null;
+  if (after === null) throw invalidInput("cursor: not a nextCursor of a page before");
+  return { ...rest, limit, cursor: after };
+}
+
 function resultJsonOf(outcome: SyncOutcome): string {
   switch (outcome.kind) {
     case "done":
@@ -249,33 +286,8 @@ function resultJsonOf(outcome: SyncOutcome): string {
     case "invalid":
     case "full":
     case "not_ready":
-      throw refused(outcome);
+      throw refusalError(outcome);
     default:
       return outcome satisfies never;
-  }
-}
-
-function refused(refusal: Refusal): JobtableError {
-  switch (refusal.kind) {
-    case "unknown_task":
-      return new JobtableError(
-        "unknown_task",
-        `unknown task ${JSON.stringify(refusal.task)}; known: ${refusal.known.join(", ")}`,
-      );
-    case "invalid": {
-      const issues = refusal.issues.map(({ path, message }) =>
-        path === "" ? message : `${path}: ${message}`,
-      );
-      return new JobtableError("invalid_input", `invalid input: ${issues.join("; ")}`);
-    }
-    case "full":
-      return new JobtableError(
-        "queue_full",
-        `queue full (max ${String(refusal.limit)}); try again in ${String(refusal.retryAfterS)} s`,
-      );
-    case "not_ready":
-      return new JobtableError("not_ready", `not ready: ${refusal.reason}`);
-    default:
-      return refusal satisfies never;
   }
 }

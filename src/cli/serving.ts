@@ -29,9 +29,15 @@ export async function serve(invocation: Invocation): Promise<ExitCode> {
   const closers = new Closers(logger);
   const end = watchProcess(process, exit, logger);
   try {
-    const url = await start({ config, tasks, worker, logger, closers });
-    const announcement = { url, config, tasks, defaultTask, worker };
-    terminal.print(json ? announcementJson(announcement) : announcementText(announcement));
+    // A signal counts from the start: what is still being opened then is left as it is.
+    const url = await Promise.race([
+      start({ config, tasks, worker, logger, closers }),
+      end.stopped.then(() => null),
+    ]);
+    if (url !== null) {
+      const announcement = { url, config, tasks, defaultTask, worker };
+      terminal.print(json ? announcementJson(announcement) : announcementText(announcement));
+    }
     const { kind } = await end.stopped;
     return kind === "fault" ? EXIT.failed : EXIT.done;
   } finally {

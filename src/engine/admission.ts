@@ -3,7 +3,7 @@
  * one call of the ledger, whose check against the bound and record are one step; nothing here counts.
  */
 import type { Job, NewJob } from "../job/job.js";
-import { MAX_ATTEMPTS } from "../job/limits.js";
+import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PRIORITY, MAX_TIMEOUT_MS } from "../job/limits.js";
 import { PAYLOAD_VERSION } from "../job/payload.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
@@ -14,12 +14,6 @@ import type { EngineObserver, EngineSettings, SubmitRequest, SubmitResult } from
 import { Batcher } from "./batcher.js";
 import type { CautiousAverage } from "./cautious-average.js";
 import { retryAfterS } from "./retry-after.js";
-
-/** What every ledger's column holds. */
-const MAX_PRIORITY = 2 ** 31 - 1;
-/** A year: a delay beyond it is a mistake. */
-const MAX_DELAY_MS = 365 * 86_400_000;
-const MAX_TIMEOUT_MS = 365 * 86_400_000;
 
 const NOT_READY: SubmitResult = { kind: "not_ready", reason: "shutting down" };
 
@@ -109,17 +103,16 @@ function maxAttemptsOf(request: SubmitRequest, task: RegisteredTask): number {
 
 function optionIssues(request: SubmitRequest): InputIssue[] {
   const issues: InputIssue[] = [];
-  const check = (path: keyof SubmitRequest, least: number, most: number, whole: boolean): void => {
+  const check = (path: keyof SubmitRequest, least: number, most: number): void => {
     const value = request[path];
     if (value === undefined) return;
-    const fits = typeof value === "number" && value >= least && value <= most;
-    if (fits && (!whole || Number.isInteger(value))) return;
-    const kind = whole ? "an integer" : "a number";
-    issues.push({ path, message: `must be ${kind} from ${String(least)} to ${String(most)}` });
+    const isWhole = typeof value === "number" && Number.isInteger(value);
+    if (isWhole && value >= least && value <= most) return;
+    issues.push({ path, message: `must be an integer from ${String(least)} to ${String(most)}` });
   };
-  check("priority", -MAX_PRIORITY, MAX_PRIORITY, true);
-  check("maxAttempts", 1, MAX_ATTEMPTS, true);
-  check("delayMs", 0, MAX_DELAY_MS, false);
-  check("timeoutMs", 1, MAX_TIMEOUT_MS, false);
+  check("priority", -MAX_PRIORITY, MAX_PRIORITY);
+  check("maxAttempts", 1, MAX_ATTEMPTS);
+  check("delayMs", 0, MAX_DELAY_MS);
+  check("timeoutMs", 1, MAX_TIMEOUT_MS);
   return issues;
 }

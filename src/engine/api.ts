@@ -19,7 +19,7 @@ export interface EngineSettings {
   readonly pollIntervalMs: number;
   readonly jobTimeoutMs: number;
   readonly workerTimeoutMs: number;
-  /** Limit of a synchronous request, its wait included, and of a run; 0 = none. */
+  /** Limit of a synchronous request, its wait included, and of a run, whatever task or job ask for; 0 = none. */
   readonly modelRunTimeoutMs: number;
   /** Longest waiting line of synchronous requests; 0 = unlimited. */
   readonly maxQueueDepth: number;
@@ -98,7 +98,7 @@ export interface HealthReport {
   readonly failed: number;
   readonly cancelled: number;
   readonly lastHeartbeatMs: number | null;
-  /** Why the ledger is out of reach; null while it answers. */
+  /** Why the ledger is out of reach, as a sentence that anyone may read; null while it answers. */
   readonly ledgerFault: string | null;
 }
 
@@ -116,8 +116,9 @@ export interface Engine {
   list(query: ListQuery): Promise<JobPage>;
   counts(): Promise<Counts>;
   health(): HealthReport;
-  /** Whether it can take work: started, not draining, and the ledger answers right now. */
+  /** Whether it can take work: started, not draining, and the ledger answers right now. `reason` is for anyone to read. */
   ready(): Promise<{ readonly ready: boolean; readonly reason: string | null }>;
+  /** Idempotent. Rejects with a `LedgerError` when the worker could not be made known; then it can be tried again. */
   start(): Promise<void>;
   /** Idempotent. Stops claiming, signals what runs, waits up to the shutdown limit, records the ends. Does not close the ledger. */
   stop(): Promise<void>;

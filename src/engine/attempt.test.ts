@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { VirtualClock, settled } from "../../test/virtual-clock.js";
 import { defineTask } from "../task/definition.js";
-import { Attempt } from "./attempt.js";
+import { Attempt, shorterLimitMs } from "./attempt.js";
 import type { RunOutcome, Runner } from "./runner/runner.js";
 
 const TASK = defineTask({ name: "t", run: () => null }, { file: null, defaultName: null });
@@ -33,6 +33,14 @@ function attempt(runner: Runner, clock: VirtualClock, limitMs: number) {
     limitMs,
   );
 }
+
+test("of two time limits the first one counts, and 0 is none", () => {
+  expect(shorterLimitMs(0, 0)).toBe(0);
+  expect(shorterLimitMs(5, 0)).toBe(5);
+  expect(shorterLimitMs(0, 7)).toBe(7);
+  expect(shorterLimitMs(5, 7)).toBe(5);
+  expect(shorterLimitMs(9, 7)).toBe(7);
+});
 
 describe("one run", () => {
   test("ends with its outcome and leaves no timer", async () => {

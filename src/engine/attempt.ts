@@ -91,6 +91,12 @@ export class Attempt {
   }
 }
 
+/** Of two limits in ms, of which 0 is none: the one that comes first. */
+export function shorterLimitMs(oneMs: number, otherMs: number): number {
+  if (oneMs <= 0) return otherMs;
+  return otherMs <= 0 ? oneMs : Math.min(oneMs, otherMs);
+}
+
 /** A runner that throws is a bug of ours; the job still has to end, and its slot to come back. */
 function startRun(runner: Runner, request: RunRequest, listener: RunListener): Run {
   try {

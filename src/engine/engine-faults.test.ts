@@ -1,5 +1,6 @@
 /** Faults that users of such systems have met, played against one engine. */
 import { describe, expect, test } from "vitest";
+import { LedgerError } from "../job/errors.js";
 import { encodePayload } from "../job/payload.js";
 import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
 import {
@@ -12,6 +13,9 @@ import {
   withRig,
 } from "../../test/engine-rig.js";
 import { settled, VirtualClock } from "../../test/virtual-clock.js";
+
+/** What anyone may read of a connection that is cut. */
+const SENTENCE = "the ledger can't be reached";
 
 function connected() {
   const clock = new VirtualClock();
@@ -36,8 +40,8 @@ describe("a ledger that is out of reach", () => {
       // The second one was claimed before anyone could know.
       slow.call(1).succeed("kept as well");
       await rig.clock.advance(50_000);
-      expect(rig.engine.health()).toMatchObject({ busy: 0, ledgerFault: "the connection is cut" });
-      expect(await rig.engine.ready()).toEqual({ ready: false, reason: "the connection is cut" });
+      expect(rig.engine.health()).toMatchObject({ busy: 0, ledgerFault: SENTENCE });
+      expect(await rig.engine.ready()).toEqual({ ready: false, reason: SENTENCE });
       expect(slow.calls.length).toBe(2);
       expect(await rig.engine.counts()).toMatchObject({ running: 2, queued: 1 });
       // Tried again, but not hammered.
@@ -132,17 +136,89 @@ describe("a ledger that is out of reach", () => {
     const request = rig.engine.run({ task: "echo", input: 1 });
     await rig.clock.advance(300);
     expect(await request).toEqual({ kind: "done", resultJson: "1" });
+    // A hint and a poll that come while the claim is late must not make it seek slots over and over.
+    const another = await submitted(rig, "echo");
+    await rig.clock.advance(1_500);
     answer();
     for (let turn = 0; turn < 5; turn += 1) {
       await settled();
       answer();
     }
     expect((await rig.engine.get(jobId))?.status).toBe("succeeded");
+    expect((await rig.engine.get(another))?.status).toBe("succeeded");
     const stopping = stopped(rig);
     await settled();
     answer();
     await stopping;
     expect(connection.calls.claim).toBeGreaterThan(0);
+  });
+});
+
+describe("what /ready tells", () => {
+  test("F33: is the registry's sentence, or that the ledger does not answer; the log has the rest", async () => {
+    const { clock, ledger } = connected();
+    const faults = [
+      {
+        error: new LedgerError("ledger_full", "disk full: /srv/jobs.db"),
+        told: "the ledger's disk is full",
+      },
+      { error: new RangeError("SQLITE_X at /srv/jobs.db"), told: "the ledger does not answer" },
+    ];
+    for (const { error, told } of faults) {
+      let broken = false;
+      const counts = () => (broken ? Promise.reject(error) : ledger.counts());
+      await withRig({ clock, ledger: { ...ledger, counts } }, async (rig) => {
+        broken = true;
+        for (let probe = 0; probe < 3; probe += 1) {
+          await rig.clock.advance(300);
+          expect(await rig.engine.ready()).toEqual({ ready: false, reason: told });
+        }
+        broken = false;
+        await rig.clock.advance(300);
+        expect(await rig.engine.ready()).toEqual({ ready: true, reason: null });
+        const probes = rig.logs.filter(({ message }) => /^(not )?ready: /.test(message));
+        expect(probes).toMatchObject([
+          { level: "warn", fields: { err: error } },
+          { level: "info" },
+        ]);
+      });
+    }
+  });
+});
+
+describe("many slots with long runs in them", () => {
+  test("don't keep a worker from claiming again when the ends that waited are recorded", async () => {
+    const { clock, ledger } = connected();
+    const slow = new HeldTask("slow");
+    const tiny = { name: "tiny", run: () => null };
+    let answer: (() => void) | null = null;
+    let holds = false;
+    const held = {
+      ...ledger,
+      settle: async (list: Parameters<typeof ledger.settle>[0]) => {
+        if (holds) await new Promise<void>((resolve) => (answer = resolve));
+        return ledger.settle(list);
+      },
+    };
+    const settings = { maxWorkers: 600, asyncMaxQueue: 10_000 };
+    await withRig({ clock, ledger: held, tasks: [slow.options, tiny], settings }, async (rig) => {
+      for (let n = 0; n < 560; n += 1) await submitted(rig, "slow");
+      await settled();
+      holds = true;
+      for (let n = 0; n < 1_700; n += 1) await submitted(rig, "tiny");
+      await settled(100);
+      // Too many ends wait: nothing more is claimed.
+      const before = await rig.engine.counts();
+      expect(before.running).toBeGreaterThanOrEqual(600 + 1_024);
+      expect(before.queued).toBeGreaterThan(0);
+      holds = false;
+      answer?.();
+      await settled(100);
+      await rig.clock.advance(2_000);
+      expect(await rig.engine.counts()).toMatchObject({ running: 560, queued: 0 });
+      for (const call of slow.calls) call.succeed(null);
+      await settled(100);
+    });
   });
 });
 

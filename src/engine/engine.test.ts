@@ -92,6 +92,21 @@ describe("a job", () => {
     });
   });
 
+  test.each([
+    [{ priority: 1_001 }, "priority: must be an integer from -1000 to 1000"],
+    [{ maxAttempts: 101 }, "maxAttempts: must be an integer from 1 to 100"],
+    [{ delayMs: 0.5 }, "delayMs: must be an integer from 0 to 31536000000"],
+    [{ timeoutMs: 0 }, "timeoutMs: must be an integer from 1 to 2592000000"],
+    [{ timeoutMs: 1.5 }, "timeoutMs: must be an integer from 1 to 2592000000"],
+    [{ timeoutMs: 31 * 86_400_000 }, "timeoutMs: must be an integer from 1 to 2592000000"],
+  ])("with the option %o is refused", async (options, problem) => {
+    const rig = createRig({ tasks: [new HeldTask("slow").options] });
+    const result = await rig.engine.submit({ task: "slow", input: {}, ...options });
+    const issues = result.kind === "invalid" ? result.issues : [];
+    expect(issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([problem]);
+    expect((await rig.engine.counts()).total).toBe(0);
+  });
+
   test("is admitted by nothing when the bound is zero or less", async () => {
     const slow = new HeldTask("slow");
     await withRig({ tasks: [slow.options], settings: { asyncMaxQueue: 0 } }, async (rig) => {
@@ -197,9 +212,35 @@ describe("a job that fails", () => {
 });
 
 describe("time limits", () => {
-  test("end a job that goes on, with its own limit before the task's and the setting's", async () => {
+  test("of a job or its task are held to the operator's", async () => {
     const slow = new HeldTask("slow", { timeout: 2_000 });
-    await withRig({ tasks: [slow.options], settings: { modelRunTimeoutMs: 100 } }, async (rig) => {
+    const settings = { maxWorkers: 3, modelRunTimeoutMs: 800 };
+    await withRig({ tasks: [slow.options], settings }, async (rig) => {
+      const longer = await submitted(rig, "slow", { timeoutMs: 60_000 });
+      const tasks = await submitted(rig, "slow");
+      const shorter = await submitted(rig, "slow", { timeoutMs: 500 });
+      await rig.clock.advance(790);
+      const aborted = () => slow.calls.map(({ ctx }) => ctx.signal.aborted);
+      expect(aborted()).toEqual([false, false, true]);
+      await rig.clock.advance(20);
+      expect(aborted()).toEqual([true, true, true]);
+      for (const call of slow.calls) call.fail(new Error("aborted"));
+      await settled();
+      for (const [id, limitMs] of [
+        [longer, 800] as const,
+        [tasks, 800] as const,
+        [shorter, 500] as const,
+      ])
+        expect(await rig.engine.get(id)).toMatchObject({
+          status: "timed_out",
+          errorMessage: `TimeLimit: exceeded ${String(limitMs)} ms`,
+        });
+    });
+  });
+
+  test("end a job that goes on, with its own limit before the task's", async () => {
+    const slow = new HeldTask("slow", { timeout: 2_000 });
+    await withRig({ tasks: [slow.options] }, async (rig) => {
       const own = await submitted(rig, "slow", { timeoutMs: 500 });
       const tasks = await submitted(rig, "slow");
       await rig.clock.advance(500);

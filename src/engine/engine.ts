@@ -129,7 +129,7 @@ class JobtableEngine implements Engine {
     });
     this.#sync = new SyncRequests({ ...shared, pool: this.#pool });
     this.#waits = new Waits({ ledger, looks, clock });
-    this.#readiness = new Readiness(ledger, clock, faults);
+    this.#readiness = new Readiness(shared);
     this.#worker = options.worker
       ? new WorkerSide({
           ...shared,

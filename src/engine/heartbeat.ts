@@ -40,6 +40,7 @@ export class Heartbeat {
   #dueMs = Infinity;
   #lastWallMs: number | null = null;
   #started = false;
+  #stopped = false;
 
   constructor(ports: HeartbeatPorts) {
     this.#ports = ports;
@@ -60,16 +61,18 @@ export class Heartbeat {
   /** Beats once and then on and on. Rejects with what the first beat was rejected with. */
   async start(): Promise<void> {
     await this.#send();
+    if (this.#isStopped()) return;
     this.#started = true;
     this.#beatWithin(this.intervalMs);
   }
 
-  /** Beats now. Resolves to whether the ledger took it; never rejects. */
+  /** Beats now. Resolves to whether the ledger took it; never rejects. After `stop` it does nothing: the worker's row is gone for good. */
   beat(): Promise<boolean> {
+    if (this.#stopped) return Promise.resolve(false);
     if (this.#beating === null) return this.#begin();
     this.#next ??= this.#beating.then(() => {
       this.#next = null;
-      return this.#begin();
+      return this.#stopped ? false : this.#begin();
     });
     return this.#next;
   }
@@ -82,9 +85,14 @@ export class Heartbeat {
   /** Ends the beats and waits for the one under way. Idempotent. */
   async stop(): Promise<void> {
     this.#started = false;
+    this.#stopped = true;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
     while (this.#beating !== null) await this.#beating;
+  }
+
+  #isStopped(): boolean {
+    return this.#stopped;
   }
 
   #begin(): Promise<boolean> {

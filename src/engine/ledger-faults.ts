@@ -4,7 +4,7 @@
  * that nothing can be recorded. Only verbs that are tried again by themselves report here, so that
  * every fault ends by itself. Logged once per change, not per try.
  */
-import { LedgerError } from "../job/errors.js";
+import { ERRORS, JobtableError, LedgerError } from "../job/errors.js";
 import type { Logger } from "../runtime/logger.js";
 
 export type WatchedVerb = "claim" | "settle" | "heartbeat" | "sweep" | "expire" | "evict";
@@ -13,24 +13,23 @@ const DISPATCH: readonly WatchedVerb[] = ["settle", "heartbeat", "claim"];
 
 export class LedgerFaults {
   readonly #logger: Logger;
-  readonly #faults = new Map<WatchedVerb, string>();
+  readonly #faults = new Map<WatchedVerb, unknown>();
   readonly #onRecovered: (() => void)[] = [];
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  /** One fault of those that last, as a sentence; null while there is none. */
+  /** One fault of those that last, as a sentence that anyone may read; null while there is none. */
   get fault(): string | null {
-    for (const fault of this.#faults.values()) return fault;
+    for (const fault of this.#faults.values()) return publicSentence(fault);
     return null;
   }
 
   /** One that keeps jobs from being run and recorded; maintenance that fails does not. */
   get dispatchFault(): string | null {
     for (const verb of DISPATCH) {
-      const fault = this.#faults.get(verb);
-      if (fault !== undefined) return fault;
+      if (this.#faults.has(verb)) return publicSentence(this.#faults.get(verb));
     }
     return null;
   }
@@ -41,7 +40,7 @@ export class LedgerFaults {
 
   failed(verb: WatchedVerb, error: unknown): void {
     const known = this.#faults.has(verb);
-    this.#faults.set(verb, faultMessage(error));
+    this.#faults.set(verb, error);
     if (!known)
       this.#logger.error({ verb, err: error }, "the ledger failed; trying again until it answers");
   }
@@ -58,8 +57,9 @@ export class LedgerFaults {
   }
 }
 
-function faultMessage(error: unknown): string {
-  return error instanceof LedgerError ? error.message : "unexpected error of the ledger";
+/** What is wrong with a ledger, for readers who may be anyone: no paths, no inner messages. */
+export function publicSentence(error: unknown): string {
+  return error instanceof JobtableError ? ERRORS[error.code].message : "the ledger does not answer";
 }
 
 /** Whether trying the same call again can't help: the ledger is closed, or not one that we can use. */

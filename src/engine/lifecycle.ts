@@ -46,6 +46,8 @@ export class Lifecycle {
   readonly #parts: LifecycleParts;
   #state: LifecycleState = "new";
   #starting: Promise<void> | null = null;
+  /** The ledger may know the worker, also where the start failed. */
+  #wasStarted = false;
   #stopping: Promise<void> | null = null;
   #letGo: (() => void) | null = null;
 
@@ -57,7 +59,7 @@ export class Lifecycle {
     return this.#state;
   }
 
-  /** Keeps the process alive until `stop`. Rejects with a `LedgerError` when the worker could not be made known. */
+  /** Keeps the process alive until `stop`. Rejects with a `LedgerError` when the worker could not be made known; then it can be tried again. */
   start(): Promise<void> {
     this.#starting ??= this.#start();
     return this.#starting;
@@ -72,17 +74,27 @@ export class Lifecycle {
     if (this.#state !== "new")
       throw new JobtableError("not_ready", "the engine was stopped: make a new one");
     this.#state = "starting";
+    this.#wasStarted = true;
     this.#letGo = keepAlive();
     try {
       await this.#parts.workerSide?.start();
     } catch (error) {
       this.#letGo();
+      this.#letGo = null;
+      this.#resetStart();
       throw error;
     }
     if (this.#stopping !== null) return;
     this.#parts.maintenance.start();
     this.#state = "running";
     this.#log("started");
+  }
+
+  /** Unless a stop has come meanwhile. */
+  #resetStart(): void {
+    if (this.#stopping !== null) return;
+    this.#state = "new";
+    this.#starting = null;
   }
 
   async #stop(): Promise<void> {
@@ -104,7 +116,7 @@ export class Lifecycle {
     sync.killAll();
     await this.#step(over);
     workerSide?.giveUp();
-    if (this.#starting !== null) await this.#step(workerSide?.leave());
+    if (this.#wasStarted) await this.#step(workerSide?.leave());
     await this.#step(this.#parts.runner.close());
     this.#state = "stopped";
     this.#log("stopped");

@@ -188,6 +188,37 @@ describe("the longest wait", () => {
     }
   });
 
+  test("is looked at when it is due, not at each sweep as well", async () => {
+    const { clock, connection, ledger } = setUp();
+    const settings = { asyncTimeoutMs: 3_600_000 };
+    const options = { clock, ledger, settings, worker: false, tasks: [new HeldTask("t").options] };
+    await withRig(options, async (rig) => {
+      await submitted(rig, "t");
+      await clock.advance(1_000);
+      const before = connection.calls.expire ?? 0;
+      await clock.advance(600_000);
+      expect(connection.calls.expire ?? 0).toBe(before);
+    });
+  });
+
+  test("of a job that another process submitted ends it, too", async () => {
+    const { clock, ledger, statusOf } = setUp();
+    const settings = { asyncTimeoutMs: 400 };
+    await withRig({ clock, ledger, settings, worker: false }, async () => {
+      await clock.advance(5_000);
+      const jobId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+      const payloadJson = encodePayload("t", "{}");
+      const runAtMs = clock.nowMs() + 60_000;
+      await ledger.submit([{ jobId, task: "t", schemaVersion: 1, payloadJson, runAtMs }], {
+        maxDepth: 10,
+      });
+      await clock.advance(60_300);
+      expect(await statusOf(jobId)).toBe("queued");
+      await clock.advance(600);
+      expect(await statusOf(jobId)).toBe("timed_out");
+    });
+  });
+
   test("goes on after the ledger was out of reach", async () => {
     const { clock, connection, ledger, statusOf } = setUp();
     const settings = { asyncTimeoutMs: 400 };

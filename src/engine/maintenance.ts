@@ -45,7 +45,6 @@ export class Maintenance {
       retention: this.retention,
       jobTimeoutMs: settings.jobTimeoutMs,
       workerTimeoutMs: settings.workerTimeoutMs,
-      asyncTimeoutMs: settings.asyncTimeoutMs,
     });
   }
 

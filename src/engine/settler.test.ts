@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Claim } from "../job/job.js";
-import type { Ledger } from "../ledger/ledger.js";
+import { LedgerError } from "../job/errors.js";
+import type { Ledger, Settlement } from "../ledger/ledger.js";
 import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
 import { silentLogger } from "../runtime/logger.js";
 import { Connection, seededRandom } from "../../test/engine-rig.js";
@@ -37,6 +38,25 @@ async function setUp(change: (ledger: Ledger) => Ledger = (ledger) => ledger) {
   return { clock, connection, faults, settler, claim, statuses };
 }
 
+type Answer = (ledger: Ledger, list: readonly Settlement[]) => Promise<boolean[]>;
+const through: Answer = (ledger, list) => ledger.settle(list);
+const bug: Answer = () => Promise.reject(new RangeError("a bug"));
+const unavailable: Answer = () =>
+  Promise.reject(new LedgerError("ledger_unavailable", "the connection is cut"));
+
+/** Answers `settle` in this order, and the last way from then on. */
+function scripted(answers: readonly Answer[]): (ledger: Ledger) => Ledger {
+  let calls = 0;
+  return (ledger) => ({
+    ...ledger,
+    settle: (list) => {
+      const answer = answers[Math.min(calls, answers.length - 1)] ?? through;
+      calls += 1;
+      return answer(ledger, list);
+    },
+  });
+}
+
 const DONE = { event: "succeed", resultJson: "1" } as const;
 
 describe("recording ends", () => {
@@ -69,12 +89,69 @@ describe("recording ends", () => {
     expect(await statuses()).toEqual(["succeeded", "failed", "succeeded"]);
   });
 
+  test("a fault is over when an end that met a bug is recorded alone", async () => {
+    const { settler, claim, clock, faults, statuses } = await setUp(
+      scripted([unavailable, bug, through]),
+    );
+    const outcome = settler.settle(claim(0), DONE);
+    await clock.advance(50);
+    expect(faults.has("settle")).toBe(true);
+    await clock.advance(1_000);
+    expect(await outcome).toBe("recorded");
+    expect((await statuses())[0]).toBe("succeeded");
+    expect(faults.has("settle")).toBe(false);
+  });
+
+  test("a fault does not outlive the tries: an end that nothing can record leaves none", async () => {
+    const { settler, claim, clock, faults } = await setUp(scripted([unavailable, bug, bug, bug]));
+    const outcome = settler.settle(claim(0), DONE);
+    await clock.advance(1_000);
+    expect(await outcome).toBe("unrecorded");
+    expect(faults.has("settle")).toBe(false);
+  });
+
+  test("a ledger out of reach while an end is tried alone does not turn a success into a failure", async () => {
+    const { settler, claim, clock, faults, statuses } = await setUp(
+      scripted([bug, unavailable, through]),
+    );
+    const outcome = settler.settle(claim(0), DONE);
+    await clock.advance(50);
+    expect(faults.has("settle")).toBe(true);
+    await clock.advance(1_000);
+    expect(await outcome).toBe("recorded");
+    expect((await statuses())[0]).toBe("succeeded");
+    expect(faults.has("settle")).toBe(false);
+  });
+
+  test("that an end can't be recorded is itself recorded, as soon as the ledger is back", async () => {
+    const { settler, claim, clock, statuses } = await setUp(
+      scripted([bug, bug, unavailable, unavailable, through]),
+    );
+    const outcome = settler.settle(claim(0), DONE);
+    await clock.advance(50);
+    expect((await statuses())[0]).toBe("running");
+    await clock.advance(2_000);
+    expect(await outcome).toBe("unrecorded");
+    expect((await statuses())[0]).toBe("failed");
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test("and that is given up at the end of a shutdown, too", async () => {
+    const { settler, claim, clock, statuses } = await setUp(scripted([bug, bug, unavailable]));
+    const outcome = settler.settle(claim(0), DONE);
+    await clock.advance(50);
+    settler.giveUp();
+    expect(await outcome).toBe("unrecorded");
+    expect((await statuses())[0]).toBe("running");
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   test("is given up at the end of a shutdown, at once", async () => {
     const { settler, claim, clock, connection, statuses, faults } = await setUp();
     connection.down = "all";
     const outcome = settler.settle(claim(0), DONE);
     await clock.advance(3_000);
-    expect(faults.fault).toBe("the connection is cut");
+    expect(faults.fault).toBe("the ledger can't be reached");
     settler.giveUp();
     expect(await outcome).toBe("unrecorded");
     expect(clock.pendingTimers).toBe(0);

@@ -77,18 +77,35 @@ export class Settler {
     this.#endPause?.();
   }
 
-  /** Again and again, until it is recorded or there is no point any more. */
+  /**
+   * Again and again, until it is recorded or there is no point any more. An error that ledgers do not
+   * reject with is a bug that one of the list may have set off: then each is tried alone, so that it
+   * can't fail its mates, and at last recorded as failed, since every job ends.
+   */
   async #settleAgain(settlement: Settlement, firstError: unknown): Promise<SettleOutcome> {
+    const { ledger, logger } = this.#ports;
     let error = firstError;
+    let trial = settlement;
+    let alone = false;
     for (;;) {
-      if (!(error instanceof LedgerError)) return this.#settleAlone(settlement, error);
-      this.#ports.faults.failed("settle", error);
-      if (this.#isOver(error)) return "unrecorded";
-      await this.#pauseOnce();
-      if (this.#isOver(error)) return "unrecorded";
+      if (error instanceof LedgerError) {
+        if (!(await this.#waitFor(error))) return "unrecorded";
+        alone = false;
+      } else {
+        logger.error(
+          { job_id: settlement.jobId, err: error, alone },
+          "recording an end failed oddly",
+        );
+        if (alone && trial !== settlement) return this.#leaveUnrecorded();
+        if (alone) trial = { ...settlement, end: UNRECORDABLE };
+        alone = true;
+      }
       try {
-        const happened = await this.#batcher.add(settlement);
+        const happened = alone
+          ? (await ledger.settle([trial]))[0] === true
+          : await this.#batcher.add(trial);
         this.#worked();
+        if (trial !== settlement) return "unrecorded";
         return happened || (await this.#wasRecorded(settlement)) ? "recorded" : "lost";
       } catch (nextError) {
         error = nextError;
@@ -96,29 +113,22 @@ export class Settler {
     }
   }
 
+  /** @returns whether to try again. */
+  async #waitFor(error: LedgerError): Promise<boolean> {
+    this.#ports.faults.failed("settle", error);
+    if (this.#isOver(error)) return false;
+    await this.#pauseOnce();
+    return !this.#isOver(error);
+  }
+
   #worked(): void {
     this.#failures = 0;
     this.#ports.faults.worked("settle");
   }
 
-  /**
-   * An error that ledgers do not reject with is a bug that one of the list may have set off: each is
-   * tried alone, so that it can't fail its mates, and at last recorded as failed, since every job ends.
-   */
-  async #settleAlone(settlement: Settlement, firstError: unknown): Promise<SettleOutcome> {
-    const { ledger, logger } = this.#ports;
-    logger.error({ job_id: settlement.jobId, err: firstError }, "recording an end failed oddly");
-    try {
-      const [happened] = await ledger.settle([settlement]);
-      return happened === true ? "recorded" : "lost";
-    } catch (error) {
-      logger.error({ job_id: settlement.jobId, err: error }, "this end can't be recorded");
-    }
-    try {
-      await ledger.settle([{ ...settlement, end: UNRECORDABLE }]);
-    } catch (error) {
-      logger.error({ job_id: settlement.jobId, err: error }, "nor that it failed");
-    }
+  /** The ledger does answer; a fault must not outlive the tries that would end it. */
+  #leaveUnrecorded(): SettleOutcome {
+    this.#worked();
     return "unrecorded";
   }
 

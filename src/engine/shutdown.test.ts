@@ -123,6 +123,30 @@ describe("stopping", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  test("a start that failed can be tried again", async () => {
+    const clock = new VirtualClock();
+    const connection = new Connection(openMemoryLedger({ clock }));
+    const slow = new HeldTask("slow");
+    const rig = createRig({ clock, ledger: connection.ledger, tasks: [slow.options] });
+    await submitted(rig, "slow");
+    connection.down = "all";
+    const failing = rig.engine.start();
+    const alike = rig.engine.start();
+    await expect(failing).rejects.toMatchObject({ code: "ledger_unavailable" });
+    await expect(alike).rejects.toMatchObject({ code: "ledger_unavailable" });
+    expect(connection.calls.heartbeat).toBe(1);
+    connection.down = "none";
+    await rig.engine.start();
+    await settled();
+    expect(rig.engine.health().state).toBe("running");
+    expect(slow.calls.length).toBe(1);
+    slow.call(0).succeed(1);
+    await settled();
+    await rig.engine.stop();
+    expect(await rig.ledger.workers()).toEqual([]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   test("a start that fails says why, and can be stopped", async () => {
     const clock = new VirtualClock();
     const connection = new Connection(openMemoryLedger({ clock }));

@@ -1,6 +1,6 @@
 /**
  * Maintenance at intervals, by every started engine, safe when all do it: finds jobs whose worker is
- * lost, ends jobs that nobody can run or that waited too long, forgets old ones. The first round is
+ * lost, ends jobs that nobody can run, forgets old ones. The first round is
  * at start-up, so that a restarted server goes on where a killed one was.
  *
  * A process that was suspended comes back with an old clock in its own heartbeat, and so may all the
@@ -29,8 +29,6 @@ export interface SweeperPorts {
   readonly retention: Retention;
   readonly jobTimeoutMs: number;
   readonly workerTimeoutMs: number;
-  /** Longest wait for a worker, ms; 0: none. */
-  readonly asyncTimeoutMs: number;
   /** Whether this process runs jobs itself. */
   readonly worker: boolean;
   /** Whether this process is known to be alive; beats when its last beat is not fresh. Never rejects. */
@@ -114,14 +112,12 @@ export class Sweeper {
   }
 
   async #endUnrunnable(): Promise<void> {
-    const { ledger, workerTimeoutMs, asyncTimeoutMs } = this.#ports;
-    if (this.#knowsTheWorkers())
-      await inChunks(
-        (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
-        this.#mayGoOn,
-      );
-    if (asyncTimeoutMs <= 0) return;
-    await inChunks((chunk) => ledger.expire({ waitLimitMs: asyncTimeoutMs, chunk }), this.#mayGoOn);
+    const { ledger, workerTimeoutMs } = this.#ports;
+    if (!this.#knowsTheWorkers()) return;
+    await inChunks(
+      (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
+      this.#mayGoOn,
+    );
   }
 
   /**

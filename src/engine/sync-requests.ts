@@ -6,10 +6,10 @@
  */
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
-import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
+import type { TaskRegistry } from "../task/registry.js";
 import { acceptInput, type AcceptedInput } from "./accepted-input.js";
 import type { EngineObserver, EngineSettings, SyncOutcome, SyncRequest } from "./api.js";
-import { Attempt } from "./attempt.js";
+import { Attempt, shorterLimitMs } from "./attempt.js";
 import type { CautiousAverage } from "./cautious-average.js";
 import type { StopCause } from "./ending.js";
 import { InFlight } from "./in-flight.js";
@@ -145,7 +145,7 @@ class SyncRun {
     this.#request = request;
     this.#accepted = accepted;
     this.#answer = answer;
-    this.#limitMs = limitOf(accepted.task, ports.settings);
+    this.#limitMs = shorterLimitMs(accepted.task.timeoutMs ?? 0, ports.settings.modelRunTimeoutMs);
     this.#enteredMs = ports.clock.monotonicMs();
   }
 
@@ -240,12 +240,6 @@ class SyncRun {
       },
     };
   }
-}
-
-/** The shorter of the task's limit and the setting's; 0: none. */
-function limitOf(task: RegisteredTask, { modelRunTimeoutMs }: EngineSettings): number {
-  const limits = [task.timeoutMs ?? 0, modelRunTimeoutMs].filter((limitMs) => limitMs > 0);
-  return limits.length === 0 ? 0 : Math.min(...limits);
 }
 
 function answerOf(outcome: RunOutcome, causes: ReadonlySet<StopCause>): SyncOutcome {

@@ -72,7 +72,8 @@ export class Worker {
       this.#wake();
     });
     ports.owned.onRemoved = () => {
-      if (!this.#crowded || ports.owned.size > MAX_UNSETTLED / 2) return;
+      const { owned, pool } = ports;
+      if (!this.#crowded || owned.size > pool.size + MAX_UNSETTLED / 2) return;
       this.#crowded = false;
       this.#schedulePump();
     };
@@ -135,7 +136,8 @@ export class Worker {
   #pump(): void {
     if (this.#draining) return;
     const mayClaim = this.#backlog && this.#mayClaim();
-    const seeks = mayClaim || (this.#claiming !== null && !this.#late);
+    // Slots sought while a late claim holds the line would be granted, given back and sought for ever.
+    const seeks = this.#claiming === null ? mayClaim : !this.#late;
     this.#keepTickets(seeks ? this.#ports.pool.size : this.#buffer.size);
     if (mayClaim && this.#claiming === null) {
       const limit = this.#claimLimit();

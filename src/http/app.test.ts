@@ -1,7 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { METHODS } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
-import { appOn, job, WIRE_ID } from "../../test/http/scripted-engine.js";
+import { appOn, job, stillClock, WIRE_ID } from "../../test/http/scripted-engine.js";
+import { LedgerError } from "../job/errors.js";
 import type { LogFields, Logger } from "../runtime/logger.js";
 import { silentLogger } from "../runtime/logger.js";
 
@@ -320,4 +321,30 @@ test("async off: every /jobs path is unknown, the synchronous path works", async
     }
   const ran = await app.inject({ method: "POST", url: SYNC, headers: JSON_HEADERS, payload: "{}" });
   expect(ran.statusCode).toBe(200);
+});
+
+test("an outage refuses every request and is logged once in a while, with how many were left out", async () => {
+  const logged: LogFields[] = [];
+  let monotonicMs = 0;
+  const app = on(
+    {
+      get: () => Promise.reject(new LedgerError("ledger_full", "the disk of jobs.db is full")),
+    },
+    {},
+    {
+      logger: { ...silentLogger, warn: (fields) => logged.push(fields) },
+      clock: { ...stillClock, monotonicMs: () => monotonicMs },
+    },
+  );
+  const refused = async () => {
+    const reply = await app.inject(`/jobs/${WIRE_ID}`);
+    expect(reply.statusCode).toBe(503);
+    expect(reply.headers["retry-after"]).toBe("5");
+    expect(reply.body).not.toContain("jobs.db");
+  };
+  for (let request = 0; request < 5; request += 1) await refused();
+  expect(logged).toMatchObject([{ unlogged: 0 }]);
+  monotonicMs = 10_000;
+  await refused();
+  expect(logged).toMatchObject([{ unlogged: 0 }, { unlogged: 4 }]);
 });

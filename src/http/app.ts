@@ -75,9 +75,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   app.setValidatorCompiler(TypeBoxValidatorCompiler);
   // Replies are JSON text already; their schemas are for the OpenAPI document.
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
-  app.setErrorHandler(
-    errorHandler(replies, context.logger, context.settings.requestSizeLimitBytes),
-  );
+  app.setErrorHandler(errorHandler(replies, context));
   app.addHook("preClose", (done) => {
     context.closing = true;
     for (const waiting of context.waits) waiting.abort();

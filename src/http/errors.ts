@@ -7,7 +7,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { Refusal } from "../engine/api.js";
 import type { Issue as InputIssue } from "./wire.js";
 import { ERRORS, JobtableError, type ErrorCode } from "../job/errors.js";
-import type { Logger } from "../runtime/logger.js";
+import type { LogFields } from "../runtime/logger.js";
+import type { HttpContext } from "./context.js";
 import { RefusedRequest } from "./body.js";
 import type { Replies } from "./reply.js";
 import { FAULTS, type Fault, type Problem } from "./wire.js";
@@ -77,22 +78,36 @@ export function issuesText(issues: readonly InputIssue[]): {
   return { detail: words.join("; "), issues: shown };
 }
 
+/** One line of an outage in this time; the next one says how many like it were left out. */
+const OUTAGE_LOG_INTERVAL_MS = 10_000;
+
 /** Fastify's error handler: the last stop of everything that was thrown while a request was served. */
 export function errorHandler(
   replies: Replies,
-  logger: Logger,
-  limitBytes: number,
+  { logger, clock, settings: { requestSizeLimitBytes } }: HttpContext,
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => void {
+  let quietUntilMs = -Infinity;
+  let unlogged = 0;
+  /** An outage refuses every request, often because the disk is full: the log must not be what fills it. */
+  const logOutage = (fields: LogFields): void => {
+    if (clock.monotonicMs() < quietUntilMs) {
+      unlogged += 1;
+      return;
+    }
+    quietUntilMs = clock.monotonicMs() + OUTAGE_LOG_INTERVAL_MS;
+    logger.warn({ ...fields, unlogged }, "request refused: the ledger did not answer");
+    unlogged = 0;
+  };
   return (error, request, reply) => {
     // Fastify closes the connection after any body that it could not take. Node reads the rest of
     // one away, so the client gets to see the answer, and may go on.
     void reply.removeHeader("connection");
-    const problem = problemOf(error, limitBytes);
+    const problem = problemOf(error, requestSizeLimitBytes);
     if (problem.fault === "internal" || problem.fault === "not_ready") {
       const fields = { err: error, request_id: request.id, method: request.method };
       const route = request.entry?.pattern ?? "unmatched";
       if (problem.fault === "internal") logger.error({ ...fields, route }, "request failed");
-      else logger.warn({ ...fields, route }, "request refused: the ledger did not answer");
+      else logOutage({ ...fields, route });
     }
     replies.refuse(reply, problem);
   };

@@ -3,16 +3,15 @@
  * says. Bodies that carry a task's input are checked by the task's own schema in the engine.
  */
 import Type, { type Static, type TSchema } from "typebox";
-import { MAX_ATTEMPTS, MAX_REQUEST_ID_CHARS } from "../job/limits.js";
+import {
+  MAX_ATTEMPTS,
+  MAX_DELAY_MS,
+  MAX_PRIORITY,
+  MAX_REQUEST_ID_CHARS,
+  MAX_TIMEOUT_MS,
+} from "../job/limits.js";
 import { ALL_STATUSES } from "../job/state.js";
 import { ALL_STATES } from "./wire.js";
-
-/** Larger is sooner; a thousand levels each way are more than anyone tells apart. */
-export const MAX_PRIORITY = 1_000;
-/** A year: what is due later belongs into a calendar. */
-export const MAX_DELAY_MS = 365 * 86_400_000;
-/** Thirty days: a run may take days while it beats. */
-export const MAX_TIMEOUT_MS = 30 * 86_400_000;
 
 export const DEFAULT_LIST_LIMIT = 50;
 export const MAX_LIST_LIMIT = 200;

@@ -11,6 +11,14 @@ export const MAX_PROGRESS_BYTES = 4_096;
 export const MAX_RESULT_BYTES = 64 * 1024 * 1024;
 /** Attempts beyond this are a loop, not a retry. */
 export const MAX_ATTEMPTS = 100;
+/** Either way from 0: more levels than anyone tells apart. */
+export const MAX_PRIORITY = 1_000;
+/** A year, in ms: what is due later belongs into a calendar. */
+export const MAX_DELAY_MS = 365 * 86_400_000;
+/** Thirty days, in ms: a run may take days while it beats. */
+export const MAX_TIMEOUT_MS = 30 * 86_400_000;
+/** Jobs on one page of a list. */
+export const MAX_PAGE = 1_000;
 
 /** Letters, digits, `_`, `-` and `.`; it stands in URLs, metrics and file names. */
 export const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;

@@ -36,7 +36,7 @@ export interface TaskOptions<Input = unknown, Output = unknown> {
   readonly input?: StandardSchemaV1<unknown, Input>;
   /** Checks what `run` returns before it is recorded; what it makes of it (defaults, transforms) is the result. */
   readonly output?: StandardSchemaV1<unknown, Output>;
-  /** Limit of one run, in ms or as text with a unit (`"30s"`); default: the `model_run_timeout` setting. */
+  /** Limit of one run, in ms or as text with a unit (`"30s"`); the `model_run_timeout` setting, where there is one, bounds it and is the default. */
   readonly timeout?: number | string;
   /** Default: `thread` for task files, `inline` for tasks given to the library as functions. */
   readonly isolation?: Isolation;

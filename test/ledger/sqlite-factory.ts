@@ -10,7 +10,7 @@ import type { LedgerFactory } from "./harness.js";
 import { VirtualClock } from "./virtual-clock.js";
 
 /** In memory where the system has such a folder: what is tested here does not depend on the disk. */
-const PARENT = isWritable("/dev/shm") ? "/dev/shm" : tmpdir();
+export const FAST_FOLDER = isWritable("/dev/shm") ? "/dev/shm" : tmpdir();
 
 function isWritable(folder: string): boolean {
   try {
@@ -25,7 +25,7 @@ export const sqliteFactory: LedgerFactory = {
   shared: true,
   async open() {
     const clock = new VirtualClock();
-    const folder = await mkdtemp(join(PARENT, "jobtable-sqlite-"));
+    const folder = await mkdtemp(join(FAST_FOLDER, "jobtable-sqlite-"));
     const opened: Ledger[] = [];
     const open = async (): Promise<Ledger> => {
       const path = join(folder, "jobs.db");

@@ -2,7 +2,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
@@ -12,6 +11,7 @@ import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.js";
 import { systemClock } from "../../src/runtime/clock.js";
 import { silentLogger } from "../../src/runtime/logger.js";
 import { newJob } from "./acts.js";
+import { FAST_FOLDER } from "./sqlite-factory.js";
 
 const CHILD = resolve(import.meta.dirname, "sqlite-child.mjs");
 const DIST = resolve(import.meta.dirname, "../../dist");
@@ -23,7 +23,7 @@ const ledgers: Ledger[] = [];
 const children: ChildProcess[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "jobtable-processes-"));
+  folder = mkdtempSync(join(FAST_FOLDER, "jobtable-processes-"));
   path = join(folder, "jobs.db");
 });
 

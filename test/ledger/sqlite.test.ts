@@ -3,4 +3,4 @@ import { ledgerProperties } from "./properties.js";
 import { sqliteFactory } from "./sqlite-factory.js";
 
 ledgerConformance("sqlite", sqliteFactory);
-ledgerProperties("sqlite", sqliteFactory, { runs: 30, testTimeoutMs: 120_000 });
+ledgerProperties("sqlite", sqliteFactory, { runs: 15, testTimeoutMs: 120_000 });

@@ -18,7 +18,7 @@ const durationMs = Number(process.env["JOBTABLE_TEST_STRESS_MS"] ?? 500);
 async function run(name: string, ledgers: readonly [Ledger, ...Ledger[]]): Promise<void> {
   try {
     const counts = await stress(ledgers, { durationMs, maxDepth: 16 });
-    console.log(`stress on ${name}: ${JSON.stringify(counts)}`);
+    process.stdout.write(`stress on ${name}: ${JSON.stringify(counts)}\n`);
     expect(counts.accepted).toBeGreaterThan(0);
     expect(counts.ended).toBe(counts.accepted);
     expect(counts.waits).toBeGreaterThan(0);

@@ -9,6 +9,7 @@ import { isTerminal, type Status } from "../../src/job/state.js";
 import type { ClaimedJob, End, Ledger } from "../../src/ledger/ledger.js";
 import { systemClock } from "../../src/runtime/clock.js";
 import { idSource, systemRandom } from "../../src/runtime/random.js";
+import { turnEnd } from "../../src/runtime/turn.js";
 
 export interface StressOptions {
   readonly durationMs: number;
@@ -129,7 +130,7 @@ async function submitter(
       }
     }
     if (random.unit() < 0.1) await cancelOne(ledger, books, random.unit());
-    await turn();
+    await turnEnd();
   }
 }
 
@@ -154,7 +155,7 @@ async function runner(
   while (!signal.aborted) {
     const claimed = await ledger.claim({ workerId, tasks: ["stress"], limit: 16 });
     if (claimed.length === 0) {
-      await turn();
+      await turnEnd();
       continue;
     }
     const settlements = claimed.map(({ job, payloadJson }) => ({
@@ -189,7 +190,12 @@ function someEnd(unit: number, payloadJson: string): End {
   return { event: "release", payloadJson };
 }
 
-type Settled = { jobId: string; workerId: string; attempt: number; end: End };
+interface Settled {
+  readonly jobId: string;
+  readonly workerId: string;
+  readonly attempt: number;
+  readonly end: End;
+}
 
 /** Books what two racing settles answered; answers the retries that had no attempt left, as failures to record. */
 async function record(
@@ -262,7 +268,7 @@ async function poller(
     books.counts.looks += 1;
     if (random.unit() < 0.2)
       await ledger.heartbeat(beatOf(`worker-0000000${String(Math.floor(random.unit() * 2))}`), []);
-    await turn();
+    await turnEnd();
   }
 }
 
@@ -287,7 +293,7 @@ async function waiter(ledger: Ledger, books: Books, signal: AbortSignal): Promis
   while (!signal.aborted) {
     const jobId = books.acceptedIds[Math.max(next, books.acceptedIds.length - 4)];
     if (jobId === undefined) {
-      await turn();
+      await turnEnd();
       continue;
     }
     next = books.acceptedIds.length;
@@ -298,17 +304,17 @@ async function waiter(ledger: Ledger, books: Books, signal: AbortSignal): Promis
 
 async function seenTerminal(ledger: Ledger, jobId: string): Promise<boolean> {
   let wake: (hung: boolean) => void = () => undefined;
-  let hinted = false;
+  let hints = 0;
   const unwatch = ledger.watch(jobId, () => {
-    hinted = true;
+    hints += 1;
     wake(false);
   });
   try {
     for (;;) {
-      hinted = false;
+      const before = hints;
       const [job] = await ledger.get([jobId]);
       if (job === null || (job !== undefined && isTerminal(job.status))) return true;
-      if (hinted) continue;
+      if (hints !== before) continue;
       const hung = await new Promise<boolean>((resolve) => {
         const stop = systemClock.timer(HUNG_AFTER_MS, () => {
           resolve(true);
@@ -330,7 +336,7 @@ async function drained(ledger: Ledger): Promise<void> {
   for (;;) {
     const counts = await ledger.counts();
     if (counts.queued + counts.running === 0) return;
-    await turn();
+    await turnEnd();
   }
 }
 
@@ -357,9 +363,4 @@ async function balance(ledger: Ledger, books: Books): Promise<void> {
     chunk: 100,
   });
   if (rescued.length > 0) faults.push("a stuck job was left behind");
-}
-
-/** Lets other actors of this process have their turn. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

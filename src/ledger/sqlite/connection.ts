@@ -4,14 +4,18 @@
  */
 import Database from "better-sqlite3";
 import { LedgerError } from "../../job/errors.js";
+import type { Clock } from "../../runtime/clock.js";
+import { codeOf } from "./failures.js";
 import { migrate, readMigrations } from "./migrate.js";
 import { prepareStatements, type Statements } from "./statements.js";
 import { Transaction } from "./transaction.js";
 
-/** Longer than any transaction that this ledger makes; then the caller learns that something is wrong. */
+/**
+ * Longer than any transaction that this ledger makes; then the caller learns that something is wrong.
+ * Opening, which takes several locks, takes no longer than this for all of them.
+ */
 export const BUSY_TIMEOUT_MS = 10_000;
-/** Turning on the write-ahead log does not wait for a lock; so it is tried this often, this far apart. */
-const WAL_ATTEMPTS = 100;
+/** Turning on the write-ahead log may be refused without waiting for the lock; then it is tried again. */
 const WAL_PAUSE_MS = 50;
 /** Negative: KiB, not pages. SQLite's own choice; four times as much made no difference (CPU, 20,000 jobs). */
 const CACHE_KIB = -16_000;
@@ -28,21 +32,42 @@ export interface Connection {
 export type OpenDatabase = (path: string) => Database.Database;
 
 export function openDatabase(path: string): Database.Database {
-  return new Database(path, { timeout: BUSY_TIMEOUT_MS });
+  return new Database(path);
+}
+
+export interface ConnectOptions {
+  readonly path: string;
+  /** The ledger's time, for what opening records. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+  readonly open: OpenDatabase;
+  readonly busyTimeoutMs: number;
 }
 
 /** @throws LedgerError, or SQLite's own error, which failures.ts explains. */
-export function connect(path: string, nowMs: number, open: OpenDatabase): Connection {
-  const db = open(path);
+export function connect({ path, nowMs, clock, open, busyTimeoutMs }: ConnectOptions): Connection {
+  const deadlineMs = clock.monotonicMs() + busyTimeoutMs;
+  const db = openFile(path, open);
+  const waitUntilDeadline = (): number => {
+    const leftMs = Math.max(0, Math.ceil(deadlineMs - clock.monotonicMs()));
+    setBusyTimeout(db, leftMs);
+    return leftMs;
+  };
   try {
-    turnOnWal(db, path);
+    turnOnWal(db, path, waitUntilDeadline);
     db.pragma("synchronous = FULL");
+    // On macOS fsync leaves the data in the drive's own cache; only these make it reach the disk.
+    db.pragma("fullfsync = ON");
+    db.pragma("checkpoint_fullfsync = ON");
     db.pragma(`cache_size = ${String(CACHE_KIB)}`);
     db.pragma(`wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
     db.pragma(`journal_size_limit = ${String(LARGEST_IDLE_WAL_BYTES)}`);
+    waitUntilDeadline();
     migrate(db, path, readMigrations(), nowMs);
     const run = prepareStatements(db);
+    waitUntilDeadline();
     correctCounts(db, run);
+    setBusyTimeout(db, busyTimeoutMs);
     return { db, run };
   } catch (error) {
     db.close();
@@ -50,18 +75,39 @@ export function connect(path: string, nowMs: number, open: OpenDatabase): Connec
   }
 }
 
-function turnOnWal(db: Database.Database, path: string): void {
-  for (let attempt = 1; ; attempt += 1) {
+function openFile(path: string, open: OpenDatabase): Database.Database {
+  try {
+    return open(path);
+  } catch (cause) {
+    // What the driver finds before SQLite is asked: the folder is gone.
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new LedgerError(
+      "ledger_unavailable",
+      `the ledger ${path} can't be opened (${cause.message}): check that its folder is there`,
+      { cause },
+    );
+  }
+}
+
+function setBusyTimeout(db: Database.Database, ms: number): void {
+  db.pragma(`busy_timeout = ${String(ms)}`);
+}
+
+/** @param waitUntilDeadline lets the next statement wait for what is left, and answers how long that is. */
+function turnOnWal(db: Database.Database, path: string, waitUntilDeadline: () => number): void {
+  for (;;) {
+    const leftMs = waitUntilDeadline();
     try {
       if (db.pragma("journal_mode = WAL", { simple: true }) === "wal") return;
-      throw new LedgerError(
-        "ledger_unavailable",
-        `the ledger ${path} can't be opened: its file system can't hold a write-ahead log; name a file on a local disk`,
-      );
     } catch (error) {
-      if (attempt === WAL_ATTEMPTS || !hasCode(error, "SQLITE_BUSY")) throw error;
+      if (leftMs === 0 || !isLocked(error)) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAL_PAUSE_MS);
+      continue;
     }
+    throw new LedgerError(
+      "ledger_unavailable",
+      `the ledger ${path} can't be opened: its file system can't hold a write-ahead log; name a file on a local disk`,
+    );
   }
 }
 
@@ -80,13 +126,13 @@ function correctCounts(db: Database.Database, run: Statements): void {
   }).immediate();
 }
 
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+function isLocked(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? "");
 }
 
 /** What stands in the way of our tables or statements is someone else's. */
 function isMismatch(error: unknown): boolean {
-  return hasCode(error, "SQLITE_ERROR");
+  return codeOf(error) === "SQLITE_ERROR";
 }
 
 function foreignSchema(path: string, cause: unknown): LedgerError {

@@ -72,7 +72,8 @@ function isLedgerCode(code: ErrorCode): code is LedgerCode {
   return code.startsWith("ledger_");
 }
 
-function codeOf(error: unknown): string | null {
+/** SQLite's own code of an error; null when it is none of SQLite's. */
+export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || !("code" in error)) return null;
   return typeof error.code === "string" && error.code.startsWith("SQLITE_") ? error.code : null;
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -101,4 +101,32 @@ test("after close nothing is asked or reported", async () => {
   const before = asked;
   await clock.advance(10_000);
   expect({ asked, reports }).toEqual({ asked: before, reports: [] });
+});
+
+test("a file that takes the place of the watched one is watched instead", async () => {
+  const walPath = join(folder, "jobs.db-wal");
+  writeFileSync(walPath, "old");
+  let onAsk: () => void = () => undefined;
+  const touched = (): Promise<void> => new Promise((resolve) => (onAsk = resolve));
+  const watching = new ForeignChanges({
+    walPath,
+    clock,
+    dataVersion: () => {
+      onAsk();
+      return 1;
+    },
+    hasWork: () => false,
+    report: () => undefined,
+  });
+  const gone = touched();
+  writeFileSync(join(folder, "next"), "new");
+  renameSync(join(folder, "next"), walPath);
+  await gone;
+  // What is heard of the old file passes, and the fallback has been round.
+  await clock.advance(2_000);
+  const heard = touched();
+  appendFileSync(walPath, "more");
+  await heard;
+  watching.close();
+  expect(clock.pendingTimers).toBe(1);
 });

@@ -3,10 +3,11 @@
  * bounded pace. `PRAGMA data_version` tells it for the price of reading one number; this class decides
  * when to ask: after every group of our own, when the write-ahead log's file changes (a few times in
  * the next moments, since a writer touches the file before its commit can be seen), and once a second
- * where the system can't watch files. Looking for what changed costs more than asking, so the time
+ * where the system can't watch files. The log's file is another one after the last connection to it was
+ * closed; then the watcher moves on to that one. Looking for what changed costs more than asking, so the time
  * that looks take decides when the next may be asked for: they never take more than a tenth.
  */
-import { watch, type FSWatcher } from "node:fs";
+import { statSync, watch, type FSWatcher } from "node:fs";
 import type { Clock } from "../../runtime/clock.js";
 
 /** P10: idle, this is the only statement. */
@@ -33,6 +34,8 @@ export class ForeignChanges {
   readonly #options: ForeignChangesOptions;
   #seen: number | null;
   #watcher: FSWatcher | undefined;
+  /** Which file is watched: the path may come to name another one. */
+  #watched: string | undefined;
   readonly #work: Paced;
   readonly #look: Paced;
   #cancelFallback: () => void = () => undefined;
@@ -65,7 +68,7 @@ export class ForeignChanges {
 
   /** Tells how long a look has taken. */
   looked(tookMs: number): void {
-    this.#look.pause(tookMs * PAUSE_PER_LOOK);
+    if (tookMs > 0) this.#look.pause(tookMs * PAUSE_PER_LOOK);
   }
 
   close(): void {
@@ -73,23 +76,39 @@ export class ForeignChanges {
     this.#cancelAsking();
     this.#work.close();
     this.#look.close();
-    this.#watcher?.close();
-    this.#watcher = undefined;
+    this.#unwatch();
   }
 
+  /** Watches the file that is there now, if it is not watched already. */
   #watchFile(): void {
+    const { walPath } = this.#options;
     try {
-      this.#watcher = watch(this.#options.walPath, { persistent: false }, () => {
+      const { ino, birthtimeNs } = statSync(walPath, { bigint: true });
+      // The number of a file that is gone may be given to the next one.
+      const file = `${String(ino)} ${String(birthtimeNs)}`;
+      if (file === this.#watched) return;
+      this.#unwatch();
+      this.#watcher = watch(walPath, { persistent: false }, (event) => {
+        if (event === "rename") {
+          this.#unwatch();
+          this.#watchFile();
+        }
         this.#touched();
       });
+      this.#watched = file;
       this.#watcher.on("error", () => {
-        this.#watcher?.close();
-        this.#watcher = undefined;
+        this.#unwatch();
       });
     } catch {
-      // No such file yet, or no way to watch: the fallback tries again.
-      this.#watcher = undefined;
+      // No such file now, or no way to watch: the fallback tries again.
+      this.#unwatch();
     }
+  }
+
+  #unwatch(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+    this.#watched = undefined;
   }
 
   /** Own commits touch the file too: however often it happens, only the rounds below are asked. */
@@ -114,7 +133,7 @@ export class ForeignChanges {
   #armFallback(): void {
     this.#cancelFallback = this.#options.clock.timer(FALLBACK_MS, () => {
       this.ask();
-      if (this.#watcher === undefined) this.#watchFile();
+      this.#watchFile();
       this.#armFallback();
     });
   }

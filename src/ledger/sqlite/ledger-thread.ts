@@ -38,9 +38,8 @@ function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
     },
   });
   const work = (batches: readonly Batch[]): void => {
-    const startedMs = systemClock.monotonicMs();
     for (const outcomes of store.run(batches)) say(packOutcomes(outcomes, store.commitMs));
-    if (batches.some(isLook)) changes.looked(systemClock.monotonicMs() - startedMs);
+    changes.looked(store.lookMs);
     changes.ask();
   };
   port.on("message", (first: ToThread) => {
@@ -59,10 +58,6 @@ function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
     port.close();
   });
   say({ kind: "opened" });
-}
-
-function isLook({ operations }: Batch): boolean {
-  return operations.some(({ verb }) => verb === "look");
 }
 
 if (parentPort === null) throw new Error("the ledger's thread was not started as a thread");

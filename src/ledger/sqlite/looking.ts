@@ -55,7 +55,7 @@ export function list(tx: Transaction, query: OperationOf<"list">): Answers["list
         lowest,
         query.task,
         query.task,
-        ...statusPlaces(statuses ?? ALL_STATUSES),
+        ...statusPlaces([...new Set<string>(statuses ?? ALL_STATUSES)]),
         size + 1,
       )
     : tx.run.list.all(below, lowest, size + 1);

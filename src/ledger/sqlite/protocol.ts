@@ -147,12 +147,13 @@ export interface Answers {
     readonly oldestRunAt: string | null;
   };
   workers: readonly Row[];
-  /** The jobs' ids, here and in the next ones. */
+  /** The jobs' ids, here and in the next one. */
   expire: readonly string[];
   reject: readonly string[];
   /** Id, worker, status. */
   rescue: readonly (readonly [jobId: string, workerId: string, status: string])[];
-  evict: readonly string[];
+  /** `more`: it stopped short of the chunk, since what was forgotten is large. */
+  evict: { readonly jobIds: readonly string[]; readonly more: boolean };
 }
 
 /** `code` null: not the ledger's state but the call itself was at fault, which is a bug. */

@@ -1,14 +1,23 @@
 import Database from "better-sqlite3";
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import type { Worker } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FAST_FOLDER } from "../../../test/ledger/sqlite-factory.js";
 import { commitsInLog } from "../../../test/ledger/sqlite-log.js";
 import type { NewJob } from "../../job/job.js";
 import { systemClock, type Clock } from "../../runtime/clock.js";
 import { silentLogger } from "../../runtime/logger.js";
 import { idSource, systemRandom } from "../../runtime/random.js";
+import { turnEnd } from "../../runtime/turn.js";
 import type { ClaimedJob, Ledger, Settlement } from "../ledger.js";
 import { openSqliteLedger } from "./sqlite-ledger.js";
 import { startLedgerThread } from "./thread-link.js";
@@ -22,7 +31,7 @@ const ledgers: Ledger[] = [];
 const threads: Worker[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "jobtable-sqlite-"));
+  folder = mkdtempSync(join(FAST_FOLDER, "jobtable-sqlite-"));
 });
 
 afterEach(async () => {
@@ -133,6 +142,55 @@ describe("opening", () => {
   });
 });
 
+describe("opening where nothing can be written is refused at once:", () => {
+  /** As someone whom permissions bind: by the ledger's own check, or where only SQLite meets them, by its. */
+  async function refusal(path: string): Promise<unknown> {
+    const root = process.geteuid?.() === 0;
+    if (root) process.seteuid?.(65_534);
+    try {
+      return await open(path).catch((reason: unknown) => reason);
+    } finally {
+      if (root) process.seteuid?.(0);
+    }
+  }
+
+  const cases: [name: string, prepare: () => string, words: RegExp][] = [
+    [
+      "a folder that can't be made",
+      () => "/proc/nope/jobs.db",
+      /folder can't be made.*name a file/,
+    ],
+    [
+      "a folder that can't be written",
+      () => {
+        chmodSync(folder, 0o555);
+        return join(folder, "jobs.db");
+      },
+      /check (path and )?permissions/,
+    ],
+    [
+      "a file that can't be written",
+      () => {
+        const path = join(folder, "jobs.db");
+        new Database(path).exec("CREATE TABLE t (a)").close();
+        chmodSync(path, 0o444);
+        chmodSync(folder, 0o777);
+        return path;
+      },
+      /check (path and )?permissions/,
+    ],
+  ];
+
+  test.each(cases)("%s", async (_, prepare, words) => {
+    const path = prepare();
+    const error = await refusal(path);
+    chmodSync(folder, 0o700);
+    expect(error).toMatchObject({ name: "LedgerError", code: "ledger_unavailable" });
+    expect(String(error)).toContain(path);
+    expect(String(error)).toMatch(words);
+  });
+});
+
 describe("calls", () => {
   test("of one turn share a commit", async () => {
     const ledger = await open();
@@ -166,6 +224,18 @@ describe("calls", () => {
       ledger.submit([newJob({ payloadJson: unclonable })], BOUND),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  });
+});
+
+test("a list takes a status that is named often as it takes it once", async () => {
+  const ledger = await open();
+  const job = newJob();
+  await ledger.submit([job], BOUND);
+  const claimed = await ledger.claim({ workerId: WORKER, tasks: ["noop"], limit: 1 });
+  await ledger.settle(claimed.map(succeeded));
+  const statuses = [...Array<"failed">(6).fill("failed"), "succeeded" as const];
+  expect(await ledger.list({ statuses, limit: 10 })).toMatchObject({
+    jobs: [{ jobId: job.jobId }],
   });
 });
 
@@ -209,6 +279,37 @@ describe("the thread", () => {
         expect(outcome.reason).toMatchObject({ code: "ledger_unavailable" });
     expect(await ledger.get([kept.jobId])).toMatchObject([{ jobId: kept.jobId }]);
     expect(threads).toHaveLength(2);
+  });
+
+  test("that dies takes only what it was sent along: what waits goes to the next one", async () => {
+    const opened = 'require("node:worker_threads").parentPort.postMessage({ kind: "opened" })';
+    const deaf = `${opened}; setInterval(() => {}, 1000)`;
+    const ledger = await openSqliteLedger({
+      path: join(folder, "jobs.db"),
+      clock: systemClock,
+      logger: silentLogger,
+      startThread: (data) => {
+        const thread =
+          threads.length === 0 ? new Worker(deaf, { eval: true }) : startLedgerThread(data);
+        threads.push(thread);
+        return thread;
+      },
+    });
+    ledgers.push(ledger);
+    const outcomes: Promise<string>[] = [];
+    for (let turn = 0; turn < 4; turn += 1) {
+      const submitted = ledger.submit([newJob()], BOUND);
+      outcomes.push(
+        submitted.then(
+          () => "done",
+          () => "failed",
+        ),
+      );
+      await turnEnd();
+    }
+    await threads[0]?.terminate();
+    expect(await Promise.all(outcomes)).toEqual(["failed", "failed", "done", "done"]);
+    expect(await ledger.counts()).toMatchObject({ queued: 2 });
   });
 
   test("that dies may have missed changes: all who listen are told", async () => {

@@ -8,10 +8,8 @@
  * out as the answer arrives and so before any caller learns of it. Faults: `LedgerError`s, see
  * failures.ts. A call whose arguments are at fault (an id used twice) rejects alone, with an `Error`.
  */
-import { mkdir, stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Worker } from "node:worker_threads";
-import { LedgerError } from "../../job/errors.js";
 import type { Job, NewJob } from "../../job/job.js";
 import { newlyQueued } from "../../job/transition.js";
 import type { Clock } from "../../runtime/clock.js";
@@ -38,6 +36,7 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
+import { prepareFile } from "./database-file.js";
 import type { LedgerThreadData, Row, SettledJob } from "./protocol.js";
 import {
   AFTER_JOB,
@@ -65,7 +64,7 @@ export interface SqliteLedgerOptions {
 /** @throws LedgerError when the file can't be opened as a ledger; its code and message say why. */
 export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Ledger> {
   const path = resolve(options.path);
-  await makeFolder(path);
+  await prepareFile(path);
   const ledger = new SqliteLedger({ ...options, path });
   await ledger.open();
   return ledger;
@@ -229,8 +228,14 @@ class SqliteLedger implements Ledger {
     });
   }
 
-  evict(limit: EvictLimit): Promise<number> {
-    return this.#link.call({ ...limit, verb: "evict" }, (jobIds) => this.#swept(jobIds));
+  async evict(limit: EvictLimit): Promise<number> {
+    const { count, more } = await this.#link.call({ ...limit, verb: "evict" }, (answer) => ({
+      count: this.#swept(answer.jobIds),
+      more: answer.more,
+    }));
+    if (!more) return count;
+    // What is forgotten stays so: should the rest fail, the next sweep says why.
+    return count + (await this.evict({ ...limit, chunk: limit.chunk - count }).catch(() => 0));
   }
 
   watch(jobId: string, onChange: () => void): Unsubscribe {
@@ -268,16 +273,4 @@ function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob
     default:
       return end satisfies never;
   }
-}
-
-async function makeFolder(path: string): Promise<void> {
-  const unavailable = (why: string, cause?: unknown): LedgerError =>
-    new LedgerError("ledger_unavailable", `the ledger ${path} can't be opened: ${why}`, { cause });
-  try {
-    await mkdir(dirname(path), { recursive: true });
-  } catch (error) {
-    throw unavailable(`its folder can't be made (${String(error)})`, error);
-  }
-  const found = await stat(path).catch(() => null);
-  if (found?.isDirectory() === true) throw unavailable("it is a folder: name a file in it");
 }

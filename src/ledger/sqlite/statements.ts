@@ -129,6 +129,13 @@ export const SQL = {
     WHERE rowid = ? AND ${from("rescue")}`,
   bury: `UPDATE async_jobs SET ${to("bury")}, finished_at = ? WHERE rowid = ? AND ${from("bury")}`,
 
+  /**
+   * How large those are that `evict` forgets, in its order. Unlike length(), octet_length() reads
+   * none of what it measures.
+   */
+  evictBytes: `SELECT octet_length(payload_json) + coalesce(octet_length(result_json), 0)
+    FROM async_jobs INDEXED BY ix_async_jobs_finished_at
+    WHERE finished_at IS NOT NULL AND finished_at < ? ORDER BY finished_at, rowid LIMIT ?`,
   /** Forgets up to ? jobs that ended before ?, the oldest first. */
   evict: `DELETE FROM async_jobs WHERE rowid IN (
       SELECT rowid FROM async_jobs INDEXED BY ix_async_jobs_finished_at

@@ -1,12 +1,11 @@
-import type { Database } from "better-sqlite3";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import Database from "better-sqlite3";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { newlyQueued } from "../../job/transition.js";
+import { FAST_FOLDER } from "../../../test/ledger/sqlite-factory.js";
 import { commitsInLog } from "../../../test/ledger/sqlite-log.js";
 import { systemClock } from "../../runtime/clock.js";
-import { openDatabase } from "./connection.js";
 import type { Operation, Outcome } from "./protocol.js";
 import { toSubmittedRow } from "./rows.js";
 import { Store } from "./store.js";
@@ -18,12 +17,17 @@ let folder: string;
 let path: string;
 const stores: Store[] = [];
 /** The connections in the order in which the stores opened them. */
-let connections: Database[];
+let connections: Database.Database[];
+/** What they were told, and what is done before each of it happens. */
+let statements: string[];
+let before: (statement: string) => void;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "jobtable-store-"));
+  folder = mkdtempSync(join(FAST_FOLDER, "jobtable-store-"));
   path = join(folder, "jobs.db");
   connections = [];
+  statements = [];
+  before = () => undefined;
 });
 
 afterEach(() => {
@@ -37,7 +41,11 @@ function open(): Store {
     nowMs: NOW_MS,
     clock: systemClock,
     open: (file) => {
-      const db = openDatabase(file);
+      const verbose = (statement: unknown): void => {
+        before(String(statement));
+        statements.push(String(statement));
+      };
+      const db = new Database(file, { verbose });
       connections.push(db);
       return db;
     },
@@ -46,7 +54,7 @@ function open(): Store {
   return store;
 }
 
-function connection(): Database {
+function connection(): Database.Database {
   const last = connections.at(-1);
   if (last === undefined) throw new Error("no connection was opened");
   return last;
@@ -124,6 +132,99 @@ describe("a group", () => {
   });
 });
 
+describe("what waits for the disk", () => {
+  const claim: Operation = { verb: "claim", workerId: WORKER, tasks: ["noop"], limit: 1 };
+  const sweep = { chunk: 10, workerTimeoutMs: 1_000 };
+  const recorded: Operation[] = [
+    submit(newId()),
+    {
+      verb: "settle",
+      ends: [
+        [newId(), WORKER, 1, "succeed", "1", 0],
+        [newId(), WORKER, 1, "retry", "Error: again", 10],
+      ],
+    },
+    { verb: "cancel", jobIds: [newId()] },
+    { verb: "expire", waitLimitMs: 0, chunk: 10 },
+    { verb: "reject", graceMs: 0, ...sweep },
+    { verb: "rescue", jobTimeoutMs: 0, goneWorkerIds: [], ...sweep },
+  ];
+
+  /** How safely each commit since the last question was made: as told, and as SQLite says it stands now. */
+  function commits(): string[] {
+    const levels: string[] = [];
+    for (const statement of statements) {
+      const [, level] = /^PRAGMA synchronous = (\w+)$/.exec(statement) ?? [];
+      if (level !== undefined) told = level;
+      if (statement === "COMMIT") levels.push(told);
+    }
+    statements = [];
+    const now = { FULL: 2, NORMAL: 1 }[told];
+    expect(connection().pragma("synchronous", { simple: true })).toBe(now);
+    return levels;
+  }
+  let told = "";
+
+  /** Claims a job, which need not wait. */
+  function claimAlone(store: Store): void {
+    run(store, submit(newId()));
+    commits();
+    expect(run(store, claim)).toMatchObject([{ failed: false, answer: { length: 1 } }]);
+    expect(commits()).toEqual(["NORMAL"]);
+  }
+
+  test.each(recorded.map((operation) => [operation.verb, operation] as const))(
+    "%s is on disk before it is answered, alone and beside a claim",
+    (_, operation) => {
+      const store = open();
+      claimAlone(store);
+      expect(run(store, operation)[0]?.failed).toBe(false);
+      expect(commits()).toEqual(["FULL"]);
+      claimAlone(store);
+      const again = operation.verb === "submit" ? submit(newId()) : operation;
+      expect(run(store, claim, again, claim).map(({ failed }) => failed)).not.toContain(true);
+      expect(commits()).toEqual(["FULL"]);
+    },
+  );
+
+  test("so is what runs again call by call, since one was at fault", () => {
+    const store = open();
+    claimAlone(store);
+    const used = newId();
+    run(store, submit(used), submit(newId()));
+    commits();
+    const cancel: Operation = { verb: "cancel", jobIds: [used] };
+    run(store, claim, submit(newId()), submit(used), claim, cancel);
+    expect(commits()).toEqual(["NORMAL", "FULL", "NORMAL", "FULL"]);
+  });
+
+  test("so is what a connection records that took another's place", () => {
+    const store = open();
+    claimAlone(store);
+    fault(connection());
+    expect(run(store, submit(newId()))[0]?.failed).toBe(true);
+    before = () => undefined;
+    expect(run(store, submit(newId()))[0]?.failed).toBe(false);
+    expect(connections).toHaveLength(2);
+    expect(commits().at(-1)).toBe("FULL");
+    claimAlone(store);
+  });
+
+  test("a commit is not done while the drive only has it in its own cache", () => {
+    open();
+    for (const name of ["fullfsync", "checkpoint_fullfsync"])
+      expect(connection().pragma(name, { simple: true })).toBe(1);
+  });
+});
+
+/** Makes the next write meet an I/O error, after which a connection is not trusted. */
+function fault(of: Database.Database): void {
+  before = (statement) => {
+    if (statement !== "BEGIN IMMEDIATE" || of !== connection()) return;
+    throw Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_WRITE" });
+  };
+}
+
 describe("a full disk", () => {
   const big = "x".repeat(100_000);
 
@@ -171,6 +272,104 @@ describe("a lock that another process keeps", () => {
     connection().exec("ROLLBACK");
     expect(run(store, submit(newId()))[0]?.failed).toBe(false);
   });
+});
+
+test("a group that runs again call by call ends with the first fault of the store", () => {
+  const store = open();
+  const used = newId();
+  run(store, submit(used));
+  connection().pragma("busy_timeout = 1");
+  const other = new Database(path);
+  let begun = 0;
+  before = (statement) => {
+    if (statement !== "BEGIN IMMEDIATE") return;
+    begun += 1;
+    // The group, its first call; then another process comes between.
+    if (begun === 3) other.exec("BEGIN IMMEDIATE");
+  };
+  const calls = [newId(), used, ...Array.from({ length: 5 }, newId)].map((id) => submit(id));
+  const [first, ...rest] = run(store, ...calls);
+  other.close();
+  expect(first?.failed).toBe(false);
+  expect(rest).toHaveLength(6);
+  for (const outcome of rest)
+    expect(outcome).toMatchObject({ failed: true, code: "ledger_unavailable" });
+  expect(begun).toBe(3);
+});
+
+test("a folder that is gone when the connection must be replaced is named once for all", () => {
+  const store = open();
+  fault(connection());
+  run(store, submit(newId()));
+  renameSync(folder, `${folder}-away`);
+  const outcomes = run(store, submit(newId()), submit(newId()));
+  renameSync(`${folder}-away`, folder);
+  for (const outcome of outcomes)
+    expect(outcome).toMatchObject({
+      code: "ledger_unavailable",
+      detail: expect.stringMatching(/jobs\.db.*check that its folder is there/) as string,
+    });
+  before = () => undefined;
+  expect(run(store, submit(newId()))[0]?.failed).toBe(false);
+});
+
+test("opening a file that is kept locked ends after one busy timeout", () => {
+  const other = new Database(path);
+  other.exec("CREATE TABLE t (a); BEGIN EXCLUSIVE");
+  const startedMs = systemClock.monotonicMs();
+  const opening = { path, nowMs: NOW_MS, clock: systemClock, busyTimeoutMs: 100 };
+  expect(() => new Store(opening)).toThrow(
+    expect.objectContaining({ code: "SQLITE_BUSY" }) as Error,
+  );
+  expect(systemClock.monotonicMs() - startedMs).toBeLessThan(5_000);
+  other.exec("ROLLBACK; DROP TABLE t");
+  other.close();
+  stores.push(new Store(opening));
+});
+
+test("retention forgets a bounded number of bytes at once, whatever the chunk", () => {
+  const store = open();
+  const large = "é".repeat(16 * 1024 * 1024);
+  const jobIds = Array.from({ length: 4 }, newId);
+  for (const jobId of jobIds) run(store, submit(jobId, large));
+  run(store, { verb: "cancel", jobIds }, submit(newId()));
+  const evict: Operation = { verb: "evict", ttlMs: -1, keep: 0, chunk: 500 };
+  expect(run(store, evict)).toEqual([
+    { failed: false, answer: { jobIds: jobIds.slice(0, 2), more: true } },
+  ]);
+  expect(counts(store)).toMatchObject({ terminal: 2 });
+  expect(run(store, { ...evict, ttlMs: 1_000_000 })).toEqual([
+    { failed: false, answer: { jobIds: jobIds.slice(2), more: false } },
+  ]);
+  expect(counts(store)).toMatchObject({ queued: 1, terminal: 0 });
+});
+
+test("only looks count as time spent looking", () => {
+  const store = open();
+  const jobId = newId();
+  run(store, submit(jobId), { verb: "get", jobIds: [jobId] });
+  expect(store.lookMs).toBe(0);
+  let ms = 0;
+  before = (statement) => {
+    ms += statement.startsWith("SELECT status") ? 1 : 100;
+  };
+  const timed = new Store({
+    path,
+    nowMs: NOW_MS,
+    clock: { ...systemClock, monotonicMs: () => ms },
+    open: () => {
+      const db = new Database(path, {
+        verbose: (statement) => {
+          before(String(statement));
+        },
+      });
+      connections.push(db);
+      return db;
+    },
+  });
+  stores.push(timed);
+  run(timed, submit(newId()), { verb: "look", jobIds: [jobId, jobId] }, { verb: "counts" });
+  expect(timed.lookMs).toBe(2);
 });
 
 describe("a damaged file", () => {

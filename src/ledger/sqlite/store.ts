@@ -5,13 +5,20 @@
  * A write transaction takes the write lock as it begins; none begins as a reader and writes later,
  * which is what makes "database is locked" possible in spite of waiting. A fault of the store fails
  * the whole group and leaves nothing of it; a fault of one call makes the group run again call by
- * call, so that only that call fails. After a failed commit the transaction is rolled back: what was
+ * call, so that only that call fails; should the store fail then, the calls that are left fail with
+ * it, since each would only wait for it anew. After a failed commit the transaction is rolled back: what was
  * not answered is not recorded, unless the power goes at that moment, when the file may hold it.
  * A connection that met an I/O error or damage is replaced before the next group.
  */
 import type { Database } from "better-sqlite3";
 import type { Clock } from "../../runtime/clock.js";
-import { connect, openDatabase, type Connection, type OpenDatabase } from "./connection.js";
+import {
+  BUSY_TIMEOUT_MS,
+  connect,
+  openDatabase,
+  type ConnectOptions,
+  type Connection,
+} from "./connection.js";
 import { execute, weigh, type Weight } from "./execute.js";
 import { explain, type Fault } from "./failures.js";
 import type { Batch, Operation, Outcome } from "./protocol.js";
@@ -24,13 +31,8 @@ interface Item {
   readonly nowMs: number;
 }
 
-export interface StoreOptions {
-  readonly path: string;
-  /** The ledger's time, for what opening records. */
-  readonly nowMs: number;
-  readonly clock: Clock;
-  readonly open?: OpenDatabase;
-}
+export type StoreOptions = Pick<ConnectOptions, "path" | "nowMs" | "clock"> &
+  Partial<ConnectOptions>;
 
 /** Of each new commit in the running mean of their times: a dozen tell a slow disk from a slow moment. */
 const SHARE_OF_LAST_COMMIT = 1 / 8;
@@ -38,23 +40,35 @@ const SHARE_OF_LAST_COMMIT = 1 / 8;
 export class Store {
   readonly #path: string;
   readonly #clock: Clock;
-  readonly #open: OpenDatabase;
+  readonly #opening: Omit<ConnectOptions, "nowMs">;
   #connection: Connection | undefined;
   #synchronous: "FULL" | "NORMAL" = "FULL";
 
   #commitMs = 0;
+  #lookMs = 0;
 
   /** @throws whatever opening throws; `explain` says what it means. */
-  constructor({ path, nowMs, clock, open = openDatabase }: StoreOptions) {
+  constructor({
+    path,
+    nowMs,
+    clock,
+    open = openDatabase,
+    busyTimeoutMs = BUSY_TIMEOUT_MS,
+  }: StoreOptions) {
     this.#path = path;
     this.#clock = clock;
-    this.#open = open;
-    this.#connection = connect(path, nowMs, open);
+    this.#opening = { path, clock, open, busyTimeoutMs };
+    this.#connection = connect({ ...this.#opening, nowMs });
   }
 
   /** How long the disk takes for a commit, a running mean over those that wait for it. */
   get commitMs(): number {
     return this.#commitMs;
+  }
+
+  /** How long the looks of the last run took by themselves, whatever else was in it. */
+  get lookMs(): number {
+    return this.#lookMs;
   }
 
   /** Changes whenever another connection has changed the database. Null: could not be read. */
@@ -80,6 +94,7 @@ export class Store {
     const items = batches.flatMap(({ operations, nowMs }) =>
       operations.map((operation) => ({ operation, nowMs })),
     );
+    this.#lookMs = 0;
     const outcomes = this.#runGroup(items);
     let at = 0;
     return batches.map(({ operations }) => outcomes.slice(at, (at += operations.length)));
@@ -98,24 +113,51 @@ export class Store {
   }
 
   #runGroup(items: readonly Item[]): Outcome[] {
+    const done = this.#attempt(items);
+    if (!("failure" in done)) return done;
+    if (done.ofStore || items.length === 1) return items.map(() => done.failure);
+    return this.#runOneByOne(items);
+  }
+
+  #runOneByOne(items: readonly Item[]): Outcome[] {
+    const outcomes: Outcome[] = [];
+    for (const item of items) {
+      const done = this.#attempt([item]);
+      if (!("failure" in done)) outcomes.push(...done);
+      else if (done.ofStore)
+        return [...outcomes, ...items.slice(outcomes.length).map(() => done.failure)];
+      else outcomes.push(done.failure);
+    }
+    return outcomes;
+  }
+
+  #attempt(items: readonly Item[]): Outcome[] | Fault {
+    let connection: Connection;
     try {
-      return this.#transact(items);
+      connection = this.#connected(items[0]?.nowMs ?? 0);
     } catch (error) {
-      const fault = this.#recover(error);
-      if (fault.ofStore || items.length === 1) return items.map(() => fault.failure);
-      return items.flatMap((item) => this.#runGroup([item]));
+      return { ...explain(error, this.#path), ofStore: true };
+    }
+    try {
+      return this.#transact(connection, items);
+    } catch (error) {
+      return this.#recover(error);
     }
   }
 
-  #transact(items: readonly Item[]): Outcome[] {
-    const { db, run } = this.#connected(items[0]?.nowMs ?? 0);
+  #transact({ db, run }: Connection, items: readonly Item[]): Outcome[] {
     const weight = heaviest(items, run);
     if (weight !== "look") this.#setSynchronous(db, weight === "record" ? "FULL" : "NORMAL");
     (weight === "look" ? run.begin : run.beginWrite).run();
     const tx = new Transaction(run);
     const outcomes = items.map(({ operation, nowMs }): Outcome => {
       tx.nowMs = nowMs;
-      return { failed: false, answer: execute(tx, operation, weight) };
+      if (operation.verb !== "look")
+        return { failed: false, answer: execute(tx, operation, weight) };
+      const lookedMs = this.#clock.monotonicMs();
+      const answer = execute(tx, operation, weight);
+      this.#lookMs += this.#clock.monotonicMs() - lookedMs;
+      return { failed: false, answer };
     });
     tx.finish();
     const startedMs = this.#clock.monotonicMs();
@@ -128,7 +170,7 @@ export class Store {
 
   #connected(nowMs: number): Connection {
     if (this.#connection === undefined) {
-      this.#connection = connect(this.#path, nowMs, this.#open);
+      this.#connection = connect({ ...this.#opening, nowMs });
       this.#synchronous = "FULL";
     }
     return this.#connection;

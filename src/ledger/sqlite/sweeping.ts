@@ -11,6 +11,8 @@ import { overdue, waitingTasks } from "./waiting.js";
 const AFTER_ALL_TIMES = "~";
 /** Bounds one transaction to some 100 ms, whatever is asked for. */
 const LARGEST_CHUNK = 10_000;
+/** Bounds what one transaction forgets: every page of a large payload is read as it is freed. */
+const LARGEST_CHUNK_BYTES = 64 * 1024 * 1024;
 
 export function expire(tx: Transaction, { waitLimitMs, chunk }: OperationOf<"expire">): string[] {
   const { run, now } = tx;
@@ -95,18 +97,41 @@ function free(tx: Transaction, row: Row): Answers["rescue"][number] {
   return [jobId, workerId, TRANSITIONS.strand.to];
 }
 
-export function evict(tx: Transaction, { ttlMs, keep, chunk }: OperationOf<"evict">): string[] {
+export function evict(
+  tx: Transaction,
+  { ttlMs, keep, chunk }: OperationOf<"evict">,
+): Answers["evict"] {
   const limit = chunkSize(chunk);
-  const evicted = forget(tx, toIso(tx.nowMs - ttlMs), limit);
-  const beyond = tx.counts.terminal - evicted.length - Math.max(0, keep);
-  const room = Math.min(limit - evicted.length, beyond);
-  if (room > 0) evicted.push(...forget(tx, AFTER_ALL_TIMES, room));
-  if (evicted.length > 0) tx.count({ terminal: -evicted.length });
-  return evicted;
+  const old = forget(tx, toIso(tx.nowMs - ttlMs), limit, LARGEST_CHUNK_BYTES);
+  const jobIds = [...old.jobIds];
+  let { more } = old;
+  const beyond = tx.counts.terminal - jobIds.length - Math.max(0, keep);
+  const room = Math.min(limit - jobIds.length, beyond);
+  if (room > 0 && !more) {
+    const oldest = forget(tx, AFTER_ALL_TIMES, room, LARGEST_CHUNK_BYTES - old.bytes);
+    jobIds.push(...oldest.jobIds);
+    more = oldest.more;
+  }
+  if (jobIds.length > 0) tx.count({ terminal: -jobIds.length });
+  return { jobIds, more };
 }
 
-function forget(tx: Transaction, before: string, limit: number): string[] {
-  return tx.run.evict.all(before, limit).map((row) => text(row[0]));
+/** As many as `maxBytes` allow, but one at least; `more`: they, not the limit, were what stopped it. */
+function forget(
+  { run }: Transaction,
+  before: string,
+  limit: number,
+  maxBytes: number,
+): { readonly jobIds: string[]; readonly bytes: number; readonly more: boolean } {
+  let [count, bytes, more] = [0, 0, false];
+  for (const row of run.evictBytes.iterate(before, limit)) {
+    bytes += integer(row[0]);
+    more = count > 0 && bytes > maxBytes;
+    if (more) break;
+    count += 1;
+  }
+  const jobIds = run.evict.all(before, count).map((row) => text(row[0]));
+  return { jobIds, bytes, more };
 }
 
 /** A negative limit would mean none to SQLite. */

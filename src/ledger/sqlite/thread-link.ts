@@ -5,7 +5,7 @@
  * all others of that turn; no timer is involved.
  *
  * Should the thread die, every call under way rejects (it may or may not have been recorded), and a
- * new thread is started; whoever listens is told of the gap. While no thread can be started, calls
+ * new thread is started, to which those that wait go; whoever listens is told of the gap. While no thread can be started, calls
  * reject with the reason, and at most once a second another start is tried.
  */
 import { Worker } from "node:worker_threads";
@@ -246,14 +246,19 @@ export class ThreadLink {
     const wasOpen = this.#thread === thread;
     this.#thread = undefined;
     this.#starting = undefined;
-    if (!wasOpen) this.#refusal = fault;
     if (this.#closing !== undefined) {
       this.#failAll(this.#closedError());
       return;
     }
-    this.#failAll(fault);
-    // One that died before it did anything would only die again: then the next call tries.
-    if (wasOpen && this.#answered) this.#startAgain();
+    if (!wasOpen) {
+      this.#refusal = fault;
+      this.#failAll(fault);
+      return;
+    }
+    this.#failUnderWay(fault);
+    // One that died before it did anything would only die again: then the next call tries. Calls that
+    // wait do so too; each death takes some of them along, so that this ends.
+    if (this.#answered || this.#waiting.length > 0) this.#startAgain();
   }
 
   #startAgain(): void {
@@ -270,10 +275,12 @@ export class ThreadLink {
   }
 
   #failAll(error: Error): void {
-    const calls = [...this.#underWay.flatMap((message) => message.calls), ...this.#waiting];
-    this.#underWay = [];
-    this.#waiting = [];
-    for (const call of calls) call.failed(error);
+    this.#failUnderWay(error);
+    for (const call of this.#waiting.splice(0)) call.failed(error);
+  }
+
+  #failUnderWay(error: Error): void {
+    for (const { calls } of this.#underWay.splice(0)) for (const call of calls) call.failed(error);
   }
 
   #closedError(): LedgerError {

@@ -1,0 +1,33 @@
+/** What the engine refused, as the error that the library rejects with. */
+import { JobtableError } from "../job/errors.js";
+import type { Refusal } from "./api.js";
+
+export function refusalError(refusal: Refusal): JobtableError {
+  switch (refusal.kind) {
+    case "unknown_task":
+      return new JobtableError(
+        "unknown_task",
+        `unknown task ${JSON.stringify(refusal.task)}; known: ${refusal.known.join(", ")}`,
+      );
+    case "invalid": {
+      const issues = refusal.issues.map(({ path, message }) =>
+        path === "" ? message : `${path}: ${message}`,
+      );
+      return invalidInput(issues.join("; "));
+    }
+    case "full":
+      return new JobtableError(
+        "queue_full",
+        `queue full (max ${String(refusal.limit)}); try again in ${String(refusal.retryAfterS)} s`,
+      );
+    case "not_ready":
+      return new JobtableError("not_ready", `not ready: ${refusal.reason}`);
+    default:
+      return refusal satisfies never;
+  }
+}
+
+/** @param what the option or path, and what is wrong with it. */
+export function invalidInput(what: string): JobtableError {
+  return new JobtableError("invalid_input", `invalid input: ${what}`);
+}
