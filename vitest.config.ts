@@ -29,7 +29,7 @@ export default defineConfig({
   plugins: [compiledThreads()],
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    globalSetup: "test/build.ts",
+    globalSetup: ["test/build.ts", "test/postgres-setup.ts"],
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,

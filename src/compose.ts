@@ -18,7 +18,7 @@ export interface LedgerPorts {
 }
 
 /**
- * @param store `memory` or `sqlite:PATH`.
+ * @param store `memory`, `sqlite:PATH` or `postgres://USER@HOST/DATABASE?schema=NAME`.
  * @throws JobtableError `invalid_config` for any other store; a `LedgerError` when it can't be opened.
  */
 export async function openLedger(
@@ -34,9 +34,13 @@ export async function openLedger(
     const { openSqliteLedger } = await import("./ledger/sqlite/sqlite-ledger.js");
     return openSqliteLedger({ path, clock, logger });
   }
+  if (/^postgres(ql)?:/.test(store)) {
+    const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.js");
+    return openPostgresLedger({ url: store, clock, logger });
+  }
   throw new JobtableError(
     "invalid_config",
-    `store: expected memory or sqlite:PATH, got ${withoutPassword(store)}`,
+    `store: expected memory, sqlite:PATH or postgres://USER@HOST/DATABASE, got ${withoutPassword(store)}`,
   );
 }
 

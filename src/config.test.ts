@@ -150,7 +150,7 @@ describe("values", () => {
       'a size from 1 KiB to 1 GiB: bytes, or a number with a unit such as "16mb"',
     ],
     ["log_level", "loud", "one of debug, info, warn, error, silent"],
-    ["store", "mysql://x", "memory or sqlite:PATH"],
+    ["store", "mysql://x", "memory, sqlite:PATH or postgres://USER@HOST/DATABASE"],
   ] as const)("refuses %s = %s", (name, raw, expected) => {
     const flag = `--${name.replaceAll("_", "-")}`;
     expect(refusal({ flags: { [name]: raw } })).toBe(

@@ -145,7 +145,10 @@ describe("the library", () => {
     [{ maxWorkers: 0 }, "option maxWorkers: expected a whole number from 1 to 1024, got 0"],
     [{ pollIntervalMs: Number.NaN }, /^option pollIntervalMs: expected a duration from 0.01 s/],
     [{ pollInterval: 5 }, 'unknown option "pollInterval"'],
-    [{ store: "redis://u:secret@h/0" }, /^store: expected memory or sqlite:PATH, got (?!.*secret)/],
+    [
+      { store: "redis://u:secret@h/0" },
+      /^store: expected memory, sqlite:PATH or postgres:.+, got (?!.*secret)/,
+    ],
   ])("refuses settings that can't be: %o", async (options, message) => {
     const jobtable = createJobtable({ store: "memory", tasks: [double], ...options });
     await expect(jobtable.start()).rejects.toMatchObject({ code: "invalid_config" });

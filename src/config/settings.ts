@@ -209,7 +209,8 @@ export const SETTINGS = {
     env: ["JOBTABLE_STORE"],
     kind: "store",
     default: "sqlite:.jobtable/jobs.db",
-    meaning: "Where jobs are recorded: memory (gone with the process) or sqlite:PATH.",
+    meaning:
+      "Where jobs are recorded: memory (gone with the process), sqlite:PATH or postgres://USER@HOST/DATABASE?schema=NAME.",
   },
   log_level: {
     key: "logLevel",

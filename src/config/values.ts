@@ -24,7 +24,7 @@ const SIZE_POWER = new Map([
   ["g", 3],
 ]);
 
-const STORE = /^(memory|sqlite:.+)$/;
+const STORE = /^(memory|sqlite:.+|postgres(ql)?:\/\/.+)$/;
 
 /** @param raw text from a flag or a variable; any JSON value from a file. */
 export function readValue(row: SettingRow, raw: unknown): Reading {
@@ -113,7 +113,7 @@ export function expectation(row: SettingRow): string {
     case "secret":
       return "one line of text";
     case "store":
-      return "memory or sqlite:PATH";
+      return "memory, sqlite:PATH or postgres://USER@HOST/DATABASE";
     case "choice":
       return `one of ${row.choices.join(", ")}`;
     default:

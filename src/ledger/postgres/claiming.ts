@@ -1,0 +1,62 @@
+/** What workers call besides settle: the claim, and the beat that keeps it. */
+import type { Job } from "../../job/job.js";
+import type { ClaimedJob, ClaimRequest, HeartbeatAnswer, JobBeat, WorkerBeat } from "../ledger.js";
+import { int4Array, textArray, unlessAll } from "./arrays.js";
+import type { Means } from "./changes.js";
+import { AFTER_JOB, chunkSize, text, toJob } from "./rows.js";
+import type { RunStatement } from "./session.js";
+
+export async function claim(
+  { run, changes }: Means,
+  { workerId, tasks, limit }: ClaimRequest,
+): Promise<ClaimedJob[]> {
+  const size = chunkSize(limit);
+  if (size === 0 || tasks.length === 0) return [];
+  const rows = await run("claim", [workerId, textArray(tasks), size, ...changes.telling(false)]);
+  const claimed = rows
+    .map((row) => ({ job: toJob(row), payloadJson: text(row[AFTER_JOB]) }))
+    .sort((a, b) => inOrderOfClaims(a.job, b.job));
+  changes.made(
+    claimed.map(({ job }) => job.jobId),
+    false,
+  );
+  return claimed;
+}
+
+function inOrderOfClaims(a: Job, b: Job): number {
+  return b.priority - a.priority || a.runAtMs - b.runAtMs || (a.jobId < b.jobId ? -1 : 1);
+}
+
+export async function heartbeat(
+  run: RunStatement,
+  worker: WorkerBeat,
+  jobs: readonly JobBeat[],
+): Promise<HeartbeatAnswer> {
+  const inOrder = [...jobs].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
+  const rows = await run("heartbeat", [
+    worker.workerId,
+    worker.host,
+    worker.pid,
+    worker.pidStamp,
+    worker.state,
+    JSON.stringify(worker.tasks),
+    worker.maxWorkers,
+    worker.processed,
+    worker.failed,
+    worker.cancelled,
+    textArray(inOrder.map(({ jobId }) => jobId)),
+    int4Array(inOrder.map(({ attempt }) => attempt)),
+    textArray(
+      unlessAll(
+        inOrder.map(({ progressJson }) => progressJson ?? null),
+        null,
+      ),
+    ),
+  ]);
+  const asked = new Map(rows.map(([jobId, wasAsked]) => [jobId, wasAsked === "t"]));
+  const jobIds = jobs.map(({ jobId }) => jobId);
+  return {
+    cancelRequested: jobIds.filter((jobId) => asked.get(jobId) === true),
+    lost: jobIds.filter((jobId) => !asked.has(jobId)),
+  };
+}

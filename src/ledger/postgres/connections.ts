@@ -1,0 +1,203 @@
+/**
+ * The connections of one ledger: a few that run statements, and the means to make others (one that
+ * listens, one that migrates). A statement is one round trip and one transaction. What breaks is
+ * thrown away and made anew by the next call, so nothing has to notice when a server is back.
+ *
+ * Sessions begin with settings that keep plans right (see statements.ts) and bound every statement;
+ * a proxy that pools transactions may not take them. Then nothing is set or prepared at all: each
+ * statement is sent with its text, and so planned for the values that come with it.
+ *
+ * Faults are `LedgerError`s (failures.ts). Bounded: the time to connect, to wait for a free
+ * connection, and to wait for an answer.
+ */
+import pg from "pg";
+import type { Logger } from "../../runtime/logger.js";
+import type { Address } from "./address.js";
+import {
+  breaksConnection,
+  explain,
+  isForeignStatement,
+  isLostRace,
+  isRefusedSetting,
+  isStaleConnection,
+} from "./failures.js";
+import type { Row } from "./rows.js";
+import type { Statement } from "./statements.js";
+
+/** More do not make a ledger faster: calls come in lists, and the counts are one row. */
+const POOL_SIZE = 4;
+/** One stays warm, so that a call after a pause does not pay for a connection. */
+const POOL_IDLE_SIZE = 1;
+const IDLE_MS = 60_000;
+const CONNECT_LIMIT_MS = 5_000;
+/** At the server; every statement is bounded and takes some ms, unless it waits for a lock. */
+const STATEMENT_LIMIT_MS = 10_000;
+/** Here: a server that is gone without a word. */
+const ANSWER_LIMIT_MS = 15_000;
+/** Where the network drops silent connections, or takes packets to nowhere. */
+const KEEP_ALIVE_MS = 10_000;
+/** What was rolled back after a lost race, or not even sent, is run again, at most so often. */
+const TRIES = 5;
+
+const PLAN_MODE = "force_custom_plan";
+const SESSION_OPTIONS = [
+  `plan_cache_mode=${PLAN_MODE}`,
+  "jit=off",
+  // What is asked for is in memory: an index is as cheap as it looks.
+  "random_page_cost=1.1",
+  "default_transaction_isolation=read\\ committed",
+  `statement_timeout=${String(STATEMENT_LIMIT_MS)}`,
+  `idle_in_transaction_session_timeout=${String(STATEMENT_LIMIT_MS)}`,
+]
+  .map((setting) => `-c ${setting}`)
+  .join(" ");
+
+const SHOW_PLAN_MODE = "SHOW plan_cache_mode";
+/** Values as the server writes them. */
+const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
+
+export class Connections {
+  readonly #address: Address;
+  readonly #pool: pg.Pool;
+  /** Whether sessions have their settings and can keep prepared statements. */
+  readonly #direct: { value: boolean };
+
+  private constructor(address: Address, direct: boolean, logger: Logger) {
+    this.#address = address;
+    this.#direct = { value: direct };
+    this.#pool = new pg.Pool({
+      ...clientConfig(address, direct),
+      query_timeout: ANSWER_LIMIT_MS,
+      max: POOL_SIZE,
+      min: POOL_IDLE_SIZE,
+      idleTimeoutMillis: IDLE_MS,
+      allowExitOnIdle: true,
+    });
+    const broken = (error: Error): void => {
+      logger.debug({ error: error.message }, "a connection to the ledger broke");
+    };
+    this.#pool.on("error", broken);
+    // A connection that breaks while it is in use fails its statement, and says so here as well.
+    this.#pool.on("connect", (client) => client.on("error", broken));
+  }
+
+  /**
+   * Finds out how this server can be talked to, and has `prepare` done on the connection that it took.
+   * @throws LedgerError when it can't be reached, and what `prepare` throws.
+   */
+  static async open(
+    address: Address,
+    logger: Logger,
+    prepare: (client: pg.Client) => Promise<void>,
+  ): Promise<Connections> {
+    try {
+      const client = await firstConnection(address);
+      try {
+        const direct = await hasSettings(client);
+        if (!direct)
+          logger.info({ server: address.label }, "a proxy pools transactions: nothing is prepared");
+        await prepare(client);
+        return new Connections(address, direct, logger);
+      } finally {
+        await client.end();
+      }
+    } catch (error) {
+      throw explain(error, address.label);
+    }
+  }
+
+  get label(): string {
+    return this.#address.label;
+  }
+
+  /** @throws LedgerError, or an Error when this call's values are at fault; `cause` is the server's. */
+  async run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#runOnce(statement, values);
+      } catch (error) {
+        if (isForeignStatement(error) && this.#direct.value) this.#direct.value = false;
+        else if (tries >= TRIES || !(isLostRace(error) || isStaleConnection(error)))
+          throw explain(error, this.label);
+      }
+    }
+  }
+
+  async #runOnce({ name, text }: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const client = await this.#pool.connect();
+    try {
+      const { rows } = await client.query<(string | null)[]>({
+        ...(this.#direct.value ? { name } : {}),
+        text,
+        values: values.map(storable),
+        rowMode: "array",
+        types: AS_TEXT,
+      });
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(breaksConnection(error));
+      throw error;
+    }
+  }
+
+  /** A connection of its own. The caller ends it. @throws LedgerError */
+  async connect(): Promise<pg.Client> {
+    try {
+      return await connected(this.#address, this.#direct.value);
+    } catch (error) {
+      throw explain(error, this.label);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+async function firstConnection(address: Address): Promise<pg.Client> {
+  try {
+    return await connected(address, true);
+  } catch (error) {
+    if (!isRefusedSetting(error)) throw error;
+    return connected(address, false);
+  }
+}
+
+/** A proxy may also drop what it does not know. */
+async function hasSettings(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ plan_cache_mode: string }>(SHOW_PLAN_MODE);
+  return rows[0]?.plan_cache_mode === PLAN_MODE;
+}
+
+async function connected(address: Address, direct: boolean): Promise<pg.Client> {
+  const client = new pg.Client(clientConfig(address, direct));
+  // Without a listener, an error that comes later would end the process.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    client.end().catch(() => undefined);
+    throw error;
+  }
+}
+
+function clientConfig(address: Address, direct: boolean): pg.ClientConfig {
+  const options = [...(direct ? [SESSION_OPTIONS] : []), address.options].join(" ").trim();
+  return {
+    connectionString: address.connectionString,
+    fallback_application_name: "jobtable",
+    connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...(options === "" ? {} : { options }),
+  };
+}
+
+/** PostgreSQL can't hold a NUL: a text that has one is a text that it does not know. */
+function storable(value: unknown): unknown {
+  return typeof value === "string" && value.includes("\0")
+    ? value.replaceAll("\0", "\uFFFD")
+    : value;
+}

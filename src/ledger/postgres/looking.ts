@@ -1,0 +1,71 @@
+/**
+ * The verbs that only read. Lists are newest first; a filter looks at a bounded number of rows, whatever it leaves out, and only the
+ * running jobs, of which there are never many, are found by their own index.
+ */
+import type { Job } from "../../job/job.js";
+import { ALL_STATUSES } from "../../job/state.js";
+import type { Counts, JobPage, JobResult, ListQuery } from "../ledger.js";
+import { textArray } from "./arrays.js";
+import { AFTER_JOB, number, numberOrNull, textOrNull, toJob, type Row } from "./rows.js";
+import type { RunStatement } from "./session.js";
+
+/** A list looks at no more rows than this for one page: some 10 ms. */
+const ROWS_PER_PAGE = 10_000;
+const LARGEST_PAGE = 1_000;
+/** Above every id: ids are digits and capitals. */
+const ABOVE_ALL_IDS = "~";
+
+export async function get(run: RunStatement, jobIds: readonly string[]): Promise<(Job | null)[]> {
+  const rows = await run("get", [textArray(jobIds)]);
+  const found = new Map(rows.map((row) => [row[0], toJob(row)]));
+  return jobIds.map((jobId) => found.get(jobId) ?? null);
+}
+
+export async function result(run: RunStatement, jobId: string): Promise<JobResult | null> {
+  const [row] = await run("result", [jobId]);
+  if (row === undefined) return null;
+  return { job: toJob(row), resultJson: textOrNull(row[AFTER_JOB] ?? null) };
+}
+
+export async function payload(run: RunStatement, jobId: string): Promise<string | null> {
+  const [row] = await run("payload", [jobId]);
+  return textOrNull(row?.[0] ?? null);
+}
+
+export async function counts(run: RunStatement): Promise<Counts> {
+  const [row] = await run("counts", []);
+  const [queued, running, terminal] = [number(row?.[0]), number(row?.[1]), number(row?.[2])];
+  const waitedMs = numberOrNull(row?.[3] ?? null) ?? -1;
+  return {
+    queued,
+    running,
+    total: queued + running + terminal,
+    oldestQueuedMs: waitedMs < 0 ? null : waitedMs,
+  };
+}
+
+export async function list(run: RunStatement, query: ListQuery): Promise<JobPage> {
+  const { statuses, task } = query;
+  const size = Math.min(Math.max(Math.floor(query.limit), 1), LARGEST_PAGE);
+  const below = query.cursor ?? ABOVE_ALL_IDS;
+  if (statuses === undefined && task === undefined)
+    return page(await run("list", [below, size + 1]), size, null);
+  if (statuses?.every((status) => status === "running") === true)
+    return page(await run("listRunning", [below, size + 1, task ?? null]), size, null);
+  const rows = await run("listFiltered", [
+    below,
+    size + 1,
+    textArray(statuses ?? ALL_STATUSES),
+    task ?? null,
+    ROWS_PER_PAGE,
+  ]);
+  const jobs = rows.map((row) => row.slice(1)).filter(([jobId]) => jobId !== null);
+  return page(jobs, size, textOrNull(rows[0]?.[0] ?? null));
+}
+
+/** @param lookedTo the last id that was looked at, where there may be more below it. */
+function page(rows: readonly Row[], size: number, lookedTo: string | null): JobPage {
+  const jobs = rows.slice(0, size).map(toJob);
+  const nextCursor = rows.length > size ? (jobs.at(-1)?.jobId ?? null) : lookedTo;
+  return nextCursor === null ? { jobs } : { jobs, nextCursor };
+}

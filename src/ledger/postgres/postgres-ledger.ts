@@ -1,0 +1,198 @@
+/**
+ * The ledger in a schema of a PostgreSQL database (14 or later; no rights but those on the schema, no
+ * extension), shared by any number of machines. Each verb is one statement and so one transaction
+ * (statements.ts): what submit, settle, cancel and the sweeps have answered is on disk; claims and
+ * beats may be lost with the server's power, which leaves the job as it was before.
+ *
+ * Changes are told with NOTIFY on one channel per schema, in the transaction that makes them; this
+ * process's own go to its listeners as the answer arrives, and so before any caller learns of it.
+ * Where NOTIFY does not come through, watched jobs are looked at each second (listener.ts).
+ *
+ * Faults are `LedgerError`s (failures.ts): while the server is away, verbs reject, and work again by
+ * themselves when it is back. A call whose arguments are at fault rejects alone, with an `Error`.
+ */
+import { LedgerError } from "../../job/errors.js";
+import type { Job, NewJob } from "../../job/job.js";
+import type { Clock } from "../../runtime/clock.js";
+import type { Logger } from "../../runtime/logger.js";
+import type {
+  AdmissionBound,
+  CancelOutcome,
+  ClaimedJob,
+  ClaimRequest,
+  Counts,
+  EvictLimit,
+  HeartbeatAnswer,
+  JobBeat,
+  JobPage,
+  JobResult,
+  Ledger,
+  ListQuery,
+  RejectLimit,
+  RescuedJob,
+  RescueLimit,
+  Settlement,
+  SubmitOutcome,
+  Unsubscribe,
+  WorkerBeat,
+  WorkerRecord,
+} from "../ledger.js";
+import { parseAddress, type Address } from "./address.js";
+import { cancel } from "./cancelling.js";
+import { Changes, newOrigin, type Means } from "./changes.js";
+import { claim, heartbeat } from "./claiming.js";
+import { Connections } from "./connections.js";
+import { counts, get, list, payload, result } from "./looking.js";
+import { migrate, readMigrations } from "./migrate.js";
+import { toWorker } from "./rows.js";
+import { session } from "./session.js";
+import { settle } from "./settling.js";
+import { submit } from "./submitting.js";
+import { evict, expire, reject, rescue } from "./sweeping.js";
+
+export interface PostgresLedgerOptions {
+  /** postgres://USER@HOST/DATABASE?schema=NAME; what libpq takes besides is passed on. */
+  readonly url: string;
+  /** For pauses and limits; the time of a record is the server's. */
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Makes the schema, or brings it up to date, where that is due.
+ * @throws JobtableError `invalid_config` for a URL that can't be; a LedgerError when the server can't
+ * be reached, refuses the login, or has the schema of a newer version.
+ */
+export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<Ledger> {
+  const address = parseAddress(options.url);
+  const connections = await Connections.open(address, options.logger, (client) =>
+    migrate(client, address, readMigrations()),
+  );
+  const ledger = new PostgresLedger(connections, address, options);
+  await ledger.listen();
+  return ledger;
+}
+
+class PostgresLedger implements Ledger {
+  readonly kind = "postgres";
+  readonly #connections: Connections;
+  readonly #means: Means;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closed = false;
+  #closing: Promise<void> | null = null;
+
+  constructor(connections: Connections, address: Address, options: PostgresLedgerOptions) {
+    this.#connections = connections;
+    const run = session(connections, address.schema);
+    const changes = new Changes({
+      ...options,
+      origin: newOrigin(),
+      channel: address.channel,
+      connect: () => connections.connect(),
+      run,
+    });
+    this.#means = { run, changes };
+  }
+
+  listen(): Promise<void> {
+    return this.#means.changes.listen();
+  }
+
+  submit(jobs: readonly NewJob[], bound: AdmissionBound): Promise<SubmitOutcome[]> {
+    return this.#verb(() => submit(this.#means, jobs, bound));
+  }
+
+  claim(request: ClaimRequest): Promise<ClaimedJob[]> {
+    return this.#verb(() => claim(this.#means, request));
+  }
+
+  settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+    return this.#verb(() => settle(this.#means, settlements));
+  }
+
+  heartbeat(worker: WorkerBeat, jobs: readonly JobBeat[]): Promise<HeartbeatAnswer> {
+    return this.#verb(() => heartbeat(this.#means.run, worker, jobs));
+  }
+
+  leave(workerId: string): Promise<void> {
+    return this.#verb(async () => {
+      await this.#means.run("leave", [workerId]);
+    });
+  }
+
+  cancel(jobIds: readonly string[]): Promise<CancelOutcome[]> {
+    return this.#verb(() => cancel(this.#means, jobIds));
+  }
+
+  get(jobIds: readonly string[]): Promise<(Job | null)[]> {
+    return this.#verb(() => get(this.#means.run, jobIds));
+  }
+
+  result(jobId: string): Promise<JobResult | null> {
+    return this.#verb(() => result(this.#means.run, jobId));
+  }
+
+  payload(jobId: string): Promise<string | null> {
+    return this.#verb(() => payload(this.#means.run, jobId));
+  }
+
+  list(query: ListQuery): Promise<JobPage> {
+    return this.#verb(() => list(this.#means.run, query));
+  }
+
+  counts(): Promise<Counts> {
+    return this.#verb(() => counts(this.#means.run));
+  }
+
+  workers(): Promise<WorkerRecord[]> {
+    return this.#verb(async () => (await this.#means.run("workers", [])).map(toWorker));
+  }
+
+  expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number> {
+    return this.#verb(() => expire(this.#means, limit));
+  }
+
+  reject(limit: RejectLimit): Promise<number> {
+    return this.#verb(() => reject(this.#means, limit));
+  }
+
+  rescue(limit: RescueLimit): Promise<RescuedJob[]> {
+    return this.#verb(() => rescue(this.#means, limit));
+  }
+
+  evict(limit: EvictLimit): Promise<number> {
+    return this.#verb(() => evict(this.#means, limit));
+  }
+
+  watch(jobId: string, onChange: () => void): Unsubscribe {
+    return this.#closed ? () => undefined : this.#means.changes.watch(jobId, onChange);
+  }
+
+  onWork(onWork: () => void): Unsubscribe {
+    return this.#closed ? () => undefined : this.#means.changes.onWork(onWork);
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+    await this.#means.changes.close();
+    await this.#connections.close();
+  }
+
+  async #verb<T>(body: () => Promise<T>): Promise<T> {
+    if (this.#closed)
+      throw new LedgerError("ledger_closed", "the PostgreSQL ledger is closed: open a new one");
+    const call = body();
+    this.#underWay.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#underWay.delete(call);
+    }
+  }
+}

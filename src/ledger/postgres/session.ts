@@ -1,0 +1,30 @@
+/** The statements of one schema, ready to run by name. */
+import type { Connections } from "./connections.js";
+import { inSchema } from "./migrate.js";
+import type { Row } from "./rows.js";
+import { SQL, type Statement } from "./statements.js";
+import { SWEEPING_SQL } from "./sweeping-statements.js";
+
+const ALL_SQL = { ...SQL, ...SWEEPING_SQL };
+
+export type StatementName = keyof typeof ALL_SQL;
+
+/** @throws LedgerError, or an Error when this call's values are at fault. */
+export type RunStatement = (name: StatementName, values: readonly unknown[]) => Promise<Row[]>;
+
+/** Every statement as it is sent. */
+export function statementsOf(schema: string): ReadonlyMap<StatementName, Statement> {
+  const entries = Object.entries(ALL_SQL) as [StatementName, string][];
+  return new Map(
+    entries.map(([name, sql]) => [name, { name: `jobtable_${name}`, text: inSchema(sql, schema) }]),
+  );
+}
+
+export function session(connections: Connections, schema: string): RunStatement {
+  const statements = statementsOf(schema);
+  return (name, values) => {
+    const statement = statements.get(name);
+    if (statement === undefined) throw new Error(`there is no statement ${name}`);
+    return connections.run(statement, values);
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * The statements that submit, claim, settle and look; sweeping-statements.ts has those of the
+ * maintenance. Values are bound, never written in. What is written in are statuses of the TRANSITIONS
+ * table (a partial index is only used where its status stands in the statement as it is) and names.
+ *
+ * Rules that hold for all of them:
+ * - Now is the server's now(), the start of the statement, cut to whole milliseconds.
+ * - One statement is one transaction: jobs, counts and NOTIFY become visible together.
+ * - Locks are taken in one order: jobs by id, then the row of counts. A submit takes the counts first,
+ *   and after it only rows that nobody else can see yet. So no two of them wait for each other.
+ * - No plan can turn into a scan of the table. Jobs are found through `= any(array(SELECT ...))` or by
+ *   joining an `unnest((SELECT $1))`: the planner can't see how many these will be, expects ten, and
+ *   goes through the index; a plan made for few would be as good for many. The queued are read by
+ *   groups (one task, one priority), each of them with an equality on the index.
+ * - `:schema` stands for the schema's name.
+ */
+import { TRANSITIONS, type JobEvent } from "../../job/state.js";
+import { asMs, jobColumns } from "./rows.js";
+
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export const JOBS = ":schema.async_jobs";
+export const COUNTS = ":schema.async_counts";
+export const NOW = "date_trunc('milliseconds', now())";
+/** Ids in one NOTIFY: 27 bytes each, of the 8,000 that a payload may have. */
+export const IDS_PER_MESSAGE = 280;
+
+export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event].from}'`;
+export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
+export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
+
+/** Tells the ids of a table in messages of bounded length. @param channel @param prefix parameters. */
+export const told = (table: string, channel: string, prefix: string): string => `
+  told AS (
+    SELECT pg_notify(${channel}::text, ${prefix}::text || string_agg(job_id, ','))
+    FROM (SELECT job_id, (row_number() OVER () - 1) / ${String(IDS_PER_MESSAGE)} AS part FROM ${table}) t
+    GROUP BY part
+  )`;
+
+/**
+ * A claim or a beat that is lost with the power leaves the job as it was before: it need not wait for
+ * the disk. It holds for this one transaction, and so behind a proxy that pools them, too.
+ */
+const NEED_NOT_WAIT = "set_config('synchronous_commit', 'off', true)";
+
+/**
+ * $1 job_id text[], $2 task text[], $3 payload_json text[]; of the others an empty array means null
+ * or the default for all: $4 plan_id text[], $5 phase text[], $6 queue text[], $7 priority int4[],
+ * $8 run_at float8[] (ms since the epoch), $9 max_attempts int4[], $10 timeout_ms int8[],
+ * $11 schema_version int4[] (default 1), $12 request_id text[], $13 idempotency_key text[];
+ * $14 how many jobs, $15 the bound; $16 channel, $17 message or null.
+ * Answers how many were admitted (null: none), the depth with them, now (ms), the depth seen before.
+ * A refused id that is used already is inserted all the same, and so rejects the call as an admitted
+ * one does.
+ */
+const SUBMIT = `
+  WITH admission AS (
+    UPDATE ${COUNTS} SET
+      queued = queued + least($14::bigint, $15::bigint - queued - running),
+      granted = least($14::bigint, $15::bigint - queued - running)
+    WHERE only_row = 1 AND queued + running < $15::bigint
+    RETURNING granted, queued + running AS depth
+  ), recorded AS (
+    INSERT INTO ${JOBS} (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
+      max_attempts, timeout_ms, schema_version, request_id, idempotency_key, status, attempt, created_at)
+    SELECT a.job_id, a.task, a.payload_json, a.plan_id, a.phase, coalesce(a.queue, 'default'),
+      coalesce(a.priority, 0), coalesce(timestamptz 'epoch' + ${ms("a.run_at")}, ${NOW}),
+      coalesce(a.max_attempts, 1), a.timeout_ms, coalesce(a.schema_version, 1), a.request_id,
+      a.idempotency_key, ${to("release")}, 0, ${NOW}
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int4[],
+        $8::float8[], $9::int4[], $10::int8[], $11::int4[], $12::text[], $13::text[])
+      WITH ORDINALITY AS a (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
+        max_attempts, timeout_ms, schema_version, request_id, idempotency_key, place)
+    WHERE a.place <= coalesce((SELECT granted FROM admission), 0)
+      OR (SELECT true FROM ${JOBS} used WHERE used.job_id = a.job_id LIMIT 1)
+  )
+  SELECT admission.granted, admission.depth, ${asMs(NOW)}, before.queued + before.running,
+    CASE WHEN admission.granted > 0 AND $17::text IS NOT NULL
+      THEN pg_notify($16::text, $17::text) END
+  FROM ${COUNTS} before LEFT JOIN admission ON true WHERE before.only_row = 1`;
+
+/** The groups of queued jobs of these tasks, found one by one at a step of the index each. */
+const groupsOf = (tasks: string): string => `
+  groups (task, priority) AS (
+    (SELECT t.task, p.priority
+      FROM (SELECT DISTINCT unnest(${tasks}) COLLATE "C") AS t (task)
+      CROSS JOIN LATERAL (SELECT priority FROM ${JOBS} WHERE ${from("claim")} AND task = t.task
+        ORDER BY priority DESC LIMIT 1) AS p)
+    UNION ALL
+    SELECT g.task, p.priority FROM groups g
+      CROSS JOIN LATERAL (SELECT priority FROM ${JOBS} WHERE ${from("claim")} AND task = g.task
+        AND priority < g.priority ORDER BY priority DESC LIMIT 1) AS p
+  )`;
+
+const DUE_IN_GROUP = `FROM ${JOBS} WHERE ${from("claim")} AND task = g.task AND priority = g.priority
+        AND run_at <= now()`;
+
+/**
+ * $1 worker_id, $2 tasks text[], $3 the limit, $4 channel, $5 prefix of the messages.
+ * Where there are several groups, it first looks what would be taken over all of them, without locks,
+ * which says how many each of them gives; then each gives as many, past those that other claims hold.
+ * Answers the jobs with payloads, in no order. The counts change last, when the rows have been sent:
+ * their lock is what claims share.
+ */
+const CLAIM = `
+  WITH RECURSIVE ${groupsOf("$2::text[]")}, quotas AS (
+    SELECT task, priority, $3::bigint AS quota FROM groups WHERE (SELECT count(*) FROM groups) = 1
+    UNION ALL
+    SELECT task, priority, count(*) FROM (
+      SELECT g.task, g.priority FROM groups g
+      CROSS JOIN LATERAL (SELECT run_at, job_id ${DUE_IN_GROUP}
+        ORDER BY run_at, job_id LIMIT $3::int4) AS due
+      WHERE (SELECT count(*) FROM groups) > 1
+      ORDER BY g.priority DESC, due.run_at, due.job_id LIMIT $3::int4
+    ) AS first GROUP BY task, priority
+  ), taken AS (
+    SELECT job.job_id FROM quotas g
+    CROSS JOIN LATERAL (SELECT job_id ${DUE_IN_GROUP} AND attempt < max_attempts
+      ORDER BY run_at, job_id LIMIT g.quota FOR UPDATE SKIP LOCKED) AS job
+  ), claimed AS (
+    UPDATE ${JOBS} j SET status = ${to("claim")}, worker_id = $1::text, attempt = attempt + 1,
+      started_at = ${NOW}, last_heartbeat = ${NOW}, error_message = NULL
+    WHERE j.job_id = any(array(SELECT job_id FROM taken))
+    RETURNING ${jobColumns("j")}, j.payload_json, j.job_id AS id
+  ), counted AS (
+    UPDATE ${COUNTS} SET queued = queued - n, running = running + n
+    FROM (SELECT count(*) AS n FROM claimed) AS c WHERE only_row = 1 AND n > 0
+    RETURNING ${NEED_NOT_WAIT}
+  ), changed AS (SELECT id AS job_id FROM claimed), ${told("changed", "$4", "$5")}
+  SELECT claimed.*, (SELECT count(*) FROM told) FROM claimed`;
+
+const BACK = `s.event IN ('retry', 'release')`;
+
+/**
+ * $1 job_id text[] (ascending, each once), $2 attempt int4[], $3 worker_id text[], $4 event text[],
+ * $5 result_json text[], $6 error_message text[], $7 delay float8[] (ms); $8 how many; $9 channel,
+ * $10 messages text[]. Answers how many happened, and their ids where it was not all of them.
+ */
+const SETTLE = `
+  WITH settled AS (
+    UPDATE ${JOBS} j SET
+      status = CASE
+        WHEN ${BACK} THEN
+          CASE WHEN j.cancel_requested_at IS NULL THEN ${to("retry")} ELSE ${to("stop")} END
+        WHEN s.event = 'succeed' THEN ${to("succeed")}
+        WHEN s.event = 'fail' THEN ${to("fail")}
+        WHEN s.event = 'time_out' THEN ${to("time_out")}
+        ELSE ${to("stop")} END,
+      finished_at = CASE WHEN ${BACK} AND j.cancel_requested_at IS NULL THEN NULL ELSE ${NOW} END,
+      run_at = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NULL
+        THEN least(${NOW} + ${ms("s.delay_ms")}, timestamptz '9999-12-31 23:59:59.999Z') ELSE j.run_at END,
+      attempt = j.attempt
+        - CASE WHEN s.event = 'release' AND j.cancel_requested_at IS NULL THEN 1 ELSE 0 END,
+      result_json = s.result_json,
+      error_message = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NOT NULL
+        THEN NULL ELSE s.error_message END
+    FROM unnest((SELECT $1::text[]), (SELECT $2::int4[]), (SELECT $3::text[]), (SELECT $4::text[]),
+        (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]))
+      AS s (job_id, attempt, worker_id, event, result_json, error_message, delay_ms)
+    WHERE j.job_id = s.job_id AND j.${from("succeed")} AND j.worker_id = s.worker_id
+      AND j.attempt = s.attempt
+      AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
+    RETURNING j.job_id, j.status
+  ), sums AS (
+    SELECT count(*) AS n, count(*) FILTER (WHERE status = ${to("retry")}) AS back FROM settled
+  ), counted AS (
+    UPDATE ${COUNTS} SET running = running - n, queued = queued + back, terminal = terminal + n - back
+    FROM sums WHERE only_row = 1 AND n > 0
+  )
+  SELECT n, CASE WHEN n <> $8::bigint THEN (SELECT json_agg(job_id) FROM settled) END,
+    CASE WHEN n > 0 THEN (SELECT count(pg_notify($9::text, m)) FROM unnest($10::text[]) AS m) END
+  FROM sums`;
+
+/**
+ * $1 job_id text[] (ascending), $2 channel, $3 prefix. Answers those that it ended or asked, as they
+ * are now; ended ones, asked ones and unknown ones are left out.
+ */
+const CANCEL = `
+  WITH moved AS (
+    UPDATE ${JOBS} j SET
+      status = CASE WHEN j.${from("cancel")} THEN ${to("cancel")} ELSE j.status END,
+      finished_at = CASE WHEN j.${from("cancel")} THEN ${NOW} END,
+      error_message = NULL,
+      cancel_requested_at = CASE WHEN j.${from("cancel")} THEN j.cancel_requested_at ELSE ${NOW} END
+    WHERE j.job_id = any(array(SELECT unnest($1::text[])))
+      AND (j.${from("cancel")} OR (j.${from("stop")} AND j.cancel_requested_at IS NULL))
+    RETURNING ${jobColumns("j")}, j.job_id AS id, j.status AS after
+  ), counted AS (
+    UPDATE ${COUNTS} SET queued = queued - n, terminal = terminal + n
+    FROM (SELECT count(*) AS n FROM moved WHERE after = ${to("cancel")}) AS c
+    WHERE only_row = 1 AND n > 0
+  ), changed AS (SELECT id AS job_id FROM moved), ${told("changed", "$2", "$3")}
+  SELECT moved.*, (SELECT count(*) FROM told) FROM moved`;
+
+/**
+ * $1 worker_id, $2 host, $3 pid, $4 pid_stamp, $5 state, $6 tasks_json, $7 max_workers, $8 processed,
+ * $9 failed, $10 cancelled; $11 job_id text[] (ascending), $12 attempt int4[], $13 progress_json text[].
+ * Answers the ids of the jobs that are still the worker's, and whether someone asked to cancel them.
+ */
+const HEARTBEAT = `
+  WITH beaten AS (
+    UPDATE ${JOBS} j SET last_heartbeat = ${NOW},
+      progress_json = coalesce(b.progress_json, j.progress_json)
+    FROM unnest((SELECT $11::text[]), (SELECT $12::int4[]), (SELECT $13::text[]))
+      AS b (job_id, attempt, progress_json)
+    WHERE j.job_id = b.job_id AND j.attempt = b.attempt AND j.worker_id = $1::text
+      AND j.${from("succeed")}
+    RETURNING j.job_id, j.cancel_requested_at IS NOT NULL AS asked
+  ), seen AS (SELECT count(*) FROM beaten), beat AS (
+    INSERT INTO :schema.async_workers AS w (worker_id, host, pid, pid_stamp, state, tasks_json,
+      max_workers, processed, failed, cancelled, started_at, last_heartbeat)
+    SELECT $1::text, $2::text, $3::int4, $4::text, $5::text, $6::text, $7::int4, $8::int8, $9::int8,
+      $10::int8, ${NOW}, ${NOW} FROM seen
+    ON CONFLICT (worker_id) DO UPDATE SET host = excluded.host, pid = excluded.pid,
+      pid_stamp = excluded.pid_stamp, state = excluded.state, tasks_json = excluded.tasks_json,
+      max_workers = excluded.max_workers, processed = excluded.processed, failed = excluded.failed,
+      cancelled = excluded.cancelled, last_heartbeat = excluded.last_heartbeat
+    RETURNING ${NEED_NOT_WAIT}
+  )
+  SELECT beaten.job_id, beaten.asked FROM beat LEFT JOIN beaten ON true`;
+
+/** $1 job_id text[] */
+const GET = `SELECT ${jobColumns("j")} FROM ${JOBS} j
+  WHERE j.job_id = any(array(SELECT unnest($1::text[])))`;
+/** $1 job_id text[]. Answers what others can see of each, in one text. */
+const LOOK = `SELECT job_id, concat_ws(' ', status, attempt, worker_id, cancel_requested_at IS NULL)
+  FROM ${JOBS} WHERE job_id = any(array(SELECT unnest($1::text[])))`;
+/** $1 job_id */
+const RESULT = `SELECT ${jobColumns("j")}, j.result_json FROM ${JOBS} j WHERE j.job_id = $1::text`;
+/** $1 job_id */
+const PAYLOAD = `SELECT payload_json FROM ${JOBS} WHERE job_id = $1::text`;
+/** $1 channel, $2 message */
+const NOTIFY = "SELECT pg_notify($1::text, $2::text)";
+
+export const SQL = {
+  submit: SUBMIT,
+  claim: CLAIM,
+  settle: SETTLE,
+  cancel: CANCEL,
+  heartbeat: HEARTBEAT,
+  get: GET,
+  look: LOOK,
+  result: RESULT,
+  payload: PAYLOAD,
+  notify: NOTIFY,
+} as const;

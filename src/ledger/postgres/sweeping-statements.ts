@@ -1,0 +1,168 @@
+/**
+ * The statements of the maintenance, the list and the counts; statements.ts has the rules. A sweep
+ * passes over what another transaction holds (SKIP LOCKED): it is being moved already, or comes next time.
+ */
+import { jobColumns, workerColumns } from "./rows.js";
+import { COUNTS, from, JOBS, ms, NOW, to, told } from "./statements.js";
+
+/** Every group of queued jobs (one task, one priority), found one by one at a step of the index each. */
+const GROUPS = `
+  groups (task, priority) AS (
+    (SELECT task, priority FROM ${JOBS} WHERE ${from("claim")} ORDER BY task, priority DESC LIMIT 1)
+    UNION ALL
+    SELECT next.task, next.priority FROM groups g CROSS JOIN LATERAL (
+      (SELECT task, priority FROM ${JOBS} WHERE ${from("claim")} AND task = g.task
+        AND priority < g.priority ORDER BY priority DESC LIMIT 1)
+      UNION ALL
+      (SELECT task, priority FROM ${JOBS} WHERE ${from("claim")} AND task > g.task
+        ORDER BY task, priority DESC LIMIT 1)
+      ORDER BY task LIMIT 1
+    ) AS next
+  )`;
+
+/** Up to $1 jobs of the groups that have been due for longer than $2 ms, the longest-waiting first. */
+const overdue = (groups: string): string => `
+  overdue AS (
+    SELECT job.job_id FROM ${groups} g CROSS JOIN LATERAL (
+      SELECT job_id, run_at FROM ${JOBS} WHERE ${from("expire")} AND task = g.task
+        AND priority = g.priority AND run_at < ${NOW} - ${ms("$2")}
+      ORDER BY run_at, job_id LIMIT $1::int4 FOR UPDATE SKIP LOCKED
+    ) AS job ORDER BY job.run_at, job.job_id LIMIT $1::int4
+  )`;
+
+const endedWaiting = (event: "expire" | "reject", message: string): string => `
+  changed AS (
+    UPDATE ${JOBS} j SET status = ${to(event)}, finished_at = ${NOW}, error_message = ${message}
+    WHERE j.job_id = any(array(SELECT job_id FROM overdue)) RETURNING j.job_id
+  ), counted AS (
+    UPDATE ${COUNTS} SET queued = queued - n, terminal = terminal + n
+    FROM (SELECT count(*) AS n FROM changed) AS c WHERE only_row = 1 AND n > 0
+  ), ${told("changed", "$3", "$4")}
+  SELECT changed.job_id, (SELECT count(*) FROM told) FROM changed`;
+
+/** $1 chunk, $2 wait limit (ms), $3 channel, $4 prefix, $5 the message. Answers the ids. */
+const EXPIRE = `WITH RECURSIVE ${GROUPS}, ${overdue("groups")}, ${endedWaiting("expire", "$5::text")}`;
+
+/** $1 chunk, $2 grace (ms), $3 channel, $4 prefix, $5 the message's beginning, $6 age (ms) beyond which a worker does not count. Answers the ids. */
+const REJECT = `
+  WITH RECURSIVE ${GROUPS}, runnable AS (
+    SELECT DISTINCT json_array_elements_text(tasks_json::json) AS task FROM :schema.async_workers
+    WHERE last_heartbeat >= ${NOW} - ${ms("$6")}
+  ), orphans AS (
+    SELECT task, priority FROM groups WHERE task NOT IN (SELECT task FROM runnable)
+  ), ${overdue("orphans")}, ${endedWaiting("reject", "$5::text || j.task")}`;
+
+/** The lost: by their own silence, or known to be gone. $2 age (ms), $3 worker_id text[]. */
+const LOST = `(w.last_heartbeat < ${NOW} - ${ms("$2")} OR w.worker_id = any($3::text[]))`;
+
+/**
+ * $1 chunk, $2 age (ms) of a worker's beat at which it is lost, $3 the gone text[], $4 age (ms) of a
+ * job's own beat at which it is stuck, $5 channel, $6 prefix, $7 the message. Answers id, last owner
+ * and status.
+ */
+const RESCUE = `
+  WITH stuck AS (
+    SELECT j.job_id FROM ${JOBS} j LEFT JOIN :schema.async_workers w ON w.worker_id = j.worker_id
+    WHERE j.${from("rescue")} AND (
+      j.last_heartbeat < ${NOW} - ${ms("$4")} OR j.worker_id = any($3::text[])
+      OR coalesce(w.last_heartbeat, j.last_heartbeat) < ${NOW} - ${ms("$2")})
+    ORDER BY j.job_id LIMIT $1::int4 FOR UPDATE OF j SKIP LOCKED
+  ), changed AS (
+    UPDATE ${JOBS} j SET
+      status = CASE WHEN j.cancel_requested_at IS NOT NULL THEN ${to("bury")}
+        WHEN j.attempt < j.max_attempts THEN ${to("rescue")} ELSE ${to("strand")} END,
+      finished_at = CASE WHEN j.cancel_requested_at IS NULL AND j.attempt < j.max_attempts
+        THEN NULL ELSE ${NOW} END,
+      run_at = CASE WHEN j.cancel_requested_at IS NULL AND j.attempt < j.max_attempts
+        THEN ${NOW} ELSE j.run_at END,
+      error_message = CASE WHEN j.cancel_requested_at IS NULL THEN $7::text END
+    WHERE j.job_id = any(array(SELECT job_id FROM stuck))
+    RETURNING j.job_id, j.worker_id, j.status
+  ), sums AS (
+    SELECT count(*) AS n, count(*) FILTER (WHERE status = ${to("rescue")}) AS back FROM changed
+  ), counted AS (
+    UPDATE ${COUNTS} SET running = running - n, queued = queued + back, terminal = terminal + n - back
+    FROM sums WHERE only_row = 1 AND n > 0
+  ), forgotten AS (
+    DELETE FROM :schema.async_workers w USING sums WHERE ${LOST} AND NOT EXISTS (
+      SELECT FROM ${JOBS} j WHERE j.${from("rescue")} AND j.worker_id = w.worker_id
+        AND j.job_id NOT IN (SELECT job_id FROM changed))
+  ), ${told("changed", "$5", "$6")}
+  SELECT changed.*, (SELECT count(*) FROM told) FROM changed`;
+
+/**
+ * $1 chunk, $2 age (ms), $3 how many to keep, $4 channel, $5 prefix. Answers the ids. Where there are
+ * too many, the row of counts is locked first: two sweeps at once must not both remove the same surplus.
+ */
+const EVICT = `
+  WITH book AS (
+    SELECT terminal FROM ${COUNTS} WHERE only_row = 1 AND terminal > $3::bigint FOR UPDATE
+  ), aged AS (
+    SELECT job_id FROM ${JOBS} WHERE finished_at < ${NOW} - ${ms("$2")}
+    ORDER BY finished_at LIMIT $1::int4 FOR UPDATE SKIP LOCKED
+  ), surplus AS (
+    SELECT job_id FROM ${JOBS} WHERE finished_at >= ${NOW} - ${ms("$2")}
+    ORDER BY finished_at
+    LIMIT (SELECT greatest(0, least($1::int4 - n, coalesce((SELECT terminal FROM book), 0) - n - $3::bigint))
+      FROM (SELECT count(*) AS n FROM aged) AS a)
+    FOR UPDATE SKIP LOCKED
+  ), changed AS (
+    DELETE FROM ${JOBS} WHERE job_id = any(array(
+      SELECT job_id FROM aged UNION ALL SELECT job_id FROM surplus)) RETURNING job_id
+  ), counted AS (
+    UPDATE ${COUNTS} SET terminal = terminal - n
+    FROM (SELECT count(*) AS n FROM changed) AS c WHERE only_row = 1 AND n > 0
+  ), ${told("changed", "$4", "$5")}
+  SELECT changed.job_id, (SELECT count(*) FROM told) FROM changed`;
+
+/** Answers queued, running, terminal, and how long (ms) the longest-waiting has been due: negative where it is not yet, null where none waits. */
+const COUNT = `
+  WITH RECURSIVE ${GROUPS}, first AS (
+    SELECT min(job.run_at) AS run_at FROM groups g CROSS JOIN LATERAL (
+      SELECT run_at FROM ${JOBS} WHERE ${from("claim")} AND task = g.task AND priority = g.priority
+      ORDER BY run_at, job_id LIMIT 1) AS job
+  )
+  SELECT queued, running, terminal, round(date_part('epoch', ${NOW} - first.run_at) * 1000)
+  FROM ${COUNTS}, first WHERE only_row = 1`;
+
+/** Newest first. $1 below this id, $2 how many. */
+const LIST = `SELECT ${jobColumns("j")} FROM ${JOBS} j WHERE j.job_id < $1::text
+  ORDER BY j.job_id DESC LIMIT $2::int4`;
+
+/**
+ * $1 below this id, $2 how many, $3 statuses text[], $4 task or null, $5 how many rows to look at.
+ * Always answers a row: the last id that was looked at where there may be more below it, then a job or
+ * nulls.
+ */
+const LIST_FILTERED = `
+  SELECT (SELECT job_id FROM ${JOBS} WHERE job_id < $1::text ORDER BY job_id DESC
+      OFFSET $5::int4 - 1 LIMIT 1), page.*
+  FROM (SELECT) AS always LEFT JOIN (
+    SELECT ${jobColumns("j")} FROM (
+      SELECT * FROM ${JOBS} WHERE job_id < $1::text ORDER BY job_id DESC LIMIT $5::int4) AS j
+    WHERE j.status = any($3::text[]) AND ($4::text IS NULL OR j.task = $4::text)
+    ORDER BY j.job_id DESC LIMIT $2::int4
+  ) AS page ON true`;
+
+/** As LIST_FILTERED, over the running jobs alone, of which there are never many. $1 below this id, $2 how many, $3 task or null. */
+const LIST_RUNNING = `SELECT ${jobColumns("j")} FROM ${JOBS} j
+  WHERE j.${from("succeed")} AND j.job_id < $1::text AND ($3::text IS NULL OR j.task = $3::text)
+  ORDER BY j.job_id DESC LIMIT $2::int4`;
+
+const WORKERS = `SELECT ${workerColumns("w")} FROM :schema.async_workers w
+  ORDER BY w.started_at, w.worker_id`;
+/** $1 worker_id */
+const LEAVE = "DELETE FROM :schema.async_workers WHERE worker_id = $1::text";
+
+export const SWEEPING_SQL = {
+  expire: EXPIRE,
+  reject: REJECT,
+  rescue: RESCUE,
+  evict: EVICT,
+  counts: COUNT,
+  list: LIST,
+  listFiltered: LIST_FILTERED,
+  listRunning: LIST_RUNNING,
+  workers: WORKERS,
+  leave: LEAVE,
+} as const;

@@ -1,0 +1,130 @@
+/**
+ * A proxy between a ledger and its server that behaves as badly as real ones: it refuses the settings
+ * that a session begins with, passes no notifications on, or swallows everything for good while the
+ * connections stay open. It speaks just enough of the protocol
+ * (https://www.postgresql.org/docs/current/protocol-message-formats.html) to do so.
+ */
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+export interface ProxyFaults {
+  /** Ends connections that bring settings along, as PgBouncer does. */
+  readonly refusesSettings?: boolean;
+  /** Drops what LISTEN would bring. */
+  readonly dropsNotifications?: boolean;
+}
+
+const NOTIFICATION = "A".charCodeAt(0);
+const PARSE = "P".charCodeAt(0);
+const TAG_BYTES = 1;
+const LENGTH_BYTES = 4;
+
+export class PostgresProxy {
+  readonly #server = createServer((client) => {
+    this.#accept(client);
+  });
+  readonly #target: URL;
+  readonly #faults: ProxyFaults;
+  readonly #sockets = new Set<Socket>();
+  /** Names under which statements were prepared. */
+  readonly preparedNames = new Set<string>();
+  #swallowed: ReadonlySet<Socket> = new Set();
+
+  private constructor(target: string, faults: ProxyFaults) {
+    this.#target = new URL(target);
+    this.#faults = faults;
+  }
+
+  static async start(target: string, faults: ProxyFaults = {}): Promise<PostgresProxy> {
+    const proxy = new PostgresProxy(target, faults);
+    await new Promise<void>((resolve) => {
+      proxy.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return proxy;
+  }
+
+  get url(): string {
+    const url = new URL(this.#target);
+    url.port = String((this.#server.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  /** From now on nothing comes through on connections that are open now; new ones work. */
+  swallow(): void {
+    this.#swallowed = new Set(this.#sockets);
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #accept(client: Socket): void {
+    const server = connect(Number(this.#target.port), this.#target.hostname);
+    for (const socket of [client, server]) {
+      this.#sockets.add(socket);
+      socket.on("error", () => socket.destroy());
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        client.destroy();
+        server.destroy();
+      });
+    }
+    const fromClient = new Messages((message, first) => {
+      if (first && this.#faults.refusesSettings === true && message.includes("options\0"))
+        client.end(refusal());
+      else this.#pass(client, server, message);
+      if (!first && message[0] === PARSE) this.preparedNames.add(nameIn(message));
+    }, true);
+    const fromServer = new Messages((message) => {
+      if (this.#faults.dropsNotifications === true && message[0] === NOTIFICATION) return;
+      this.#pass(server, client, message);
+    }, false);
+    client.on("data", (data) => fromClient.add(data));
+    server.on("data", (data) => fromServer.add(data));
+  }
+
+  #pass(from: Socket, to: Socket, message: Buffer): void {
+    if (!this.#swallowed.has(from) && to.writable) to.write(message);
+  }
+}
+
+/** Cuts a stream into messages. A client's first one has no tag. */
+class Messages {
+  #rest = Buffer.alloc(0);
+  #first: boolean;
+  readonly #take: (message: Buffer, first: boolean) => void;
+
+  constructor(take: (message: Buffer, first: boolean) => void, fromClient: boolean) {
+    this.#take = take;
+    this.#first = fromClient;
+  }
+
+  add(data: Buffer | string): void {
+    this.#rest = Buffer.concat([this.#rest, Buffer.from(data)]);
+    for (;;) {
+      const lengthAt = this.#first ? 0 : TAG_BYTES;
+      if (this.#rest.length < lengthAt + LENGTH_BYTES) return;
+      const end = lengthAt + this.#rest.readUInt32BE(lengthAt);
+      if (this.#rest.length < end) return;
+      const message = this.#rest.subarray(0, end);
+      const first = this.#first;
+      this.#rest = this.#rest.subarray(end);
+      this.#first = false;
+      this.#take(message, first);
+    }
+  }
+}
+
+function nameIn(parse: Buffer): string {
+  const start = TAG_BYTES + LENGTH_BYTES;
+  return parse.subarray(start, parse.indexOf(0, start)).toString();
+}
+
+function refusal(): Buffer {
+  const fields = "SFATAL\0C08P01\0Munsupported startup parameter: options\0\0";
+  const message = Buffer.alloc(TAG_BYTES + LENGTH_BYTES + fields.length);
+  message.write("E");
+  message.writeUInt32BE(LENGTH_BYTES + fields.length, TAG_BYTES);
+  message.write(fields, TAG_BYTES + LENGTH_BYTES);
+  return message;
+}
