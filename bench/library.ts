@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createJobtable, task } from "jobtable";
+import { createJobtable, task } from "../dist/index.js";
 import { percentile, ratePerSecond } from "./measure.js";
 
 const UNBOUNDED = 100_000_000;
