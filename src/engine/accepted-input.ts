@@ -38,7 +38,7 @@ function encoded(task: RegisteredTask, input: unknown, check: InputCheck): Input
   if (check.kind === "invalid") return check;
   try {
     const inputJson = encodeJson(input, "input", MAX_INPUT_BYTES);
-    return { kind: "input", task, payloadJson: encodePayload(task.name, inputJson) };
+    return { kind: "input", task, payloadJson: encodePayload(task.name, inputJson, task.version) };
   } catch (error) {
     if (!(error instanceof ResultNotSerializable)) throw error;
     return { kind: "invalid", empty: false, issues: [{ path: "", message: error.message }] };

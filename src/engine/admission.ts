@@ -4,7 +4,6 @@
  */
 import type { Job, NewJob } from "../job/job.js";
 import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PRIORITY, MAX_TIMEOUT_MS } from "../job/limits.js";
-import { PAYLOAD_VERSION } from "../job/payload.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
@@ -76,7 +75,7 @@ export class Admission {
     return {
       jobId: this.#ports.newId(),
       task: task.name,
-      schemaVersion: PAYLOAD_VERSION,
+      schemaVersion: task.version,
       payloadJson,
       maxAttempts: maxAttemptsOf(request, task),
       priority: priority ?? 0,

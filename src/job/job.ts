@@ -38,7 +38,7 @@ export interface Job {
   readonly cancelRequestedAtMs: number | null;
   /** `worker-<8 hex>`: the owner while running, the last owner afterwards. Null while nobody ever claimed it. */
   readonly workerId: string | null;
-  /** The version of the payload's shape. */
+  /** The version of the task's input. Written at submit. */
   readonly schemaVersion: number;
   /** `ErrorType: message`; null for every job that did not fail or time out. A job queued again carries its last attempt's until it is claimed. */
   readonly errorMessage: string | null;

@@ -1,41 +1,31 @@
 /**
- * What a job carries to its runner, versioned. The text is recorded exactly as `encodePayload`
- * made it; older versions are brought up by upgraders, newer ones are refused.
+ * What a job carries to its runner. `schema_version` is the version of the task's input, as the task
+ * said it when the job was submitted. The text is recorded exactly as `encodePayload` made it; an
+ * input of an older version is brought up where the task runs (task/upgrade.ts), a newer one refused.
  */
 
-/** The version that this code writes. */
-export const PAYLOAD_VERSION = 1;
+/** The version of a task that names none. */
+export const FIRST_VERSION = 1;
+/** More often than anyone changes what a task takes. */
+export const MAX_VERSION = 1_000;
 
 export interface Payload {
   readonly task: string;
+  /** Of the input; from 1. */
+  readonly version: number;
   readonly input: unknown;
 }
-
-/** Brings a payload's object from the version it is registered for to the next one. */
-export type PayloadUpgrader = (payload: Record<string, unknown>) => Record<string, unknown>;
 
 export type DecodedPayload =
   | { readonly kind: "payload"; readonly payload: Payload }
   | { readonly kind: "unreadable"; readonly errorMessage: string };
 
 /** @param inputJson the input as JSON text; it is embedded, not parsed again. */
-export function encodePayload(task: string, inputJson: string): string {
-  return `{"schema_version":${String(PAYLOAD_VERSION)},"task":${JSON.stringify(task)},"input":${inputJson}}`;
+export function encodePayload(task: string, inputJson: string, version = FIRST_VERSION): string {
+  return `{"schema_version":${String(version)},"task":${JSON.stringify(task)},"input":${inputJson}}`;
 }
 
-/**
- * @param upgraders by the version that they take; each is applied in turn up to `current`.
- * @param current the version that the code knows.
- */
-export function decodePayload(
-  payloadJson: string,
-  upgraders: ReadonlyMap<number, PayloadUpgrader> = new Map(),
-  current: number = PAYLOAD_VERSION,
-): DecodedPayload {
-  const unreadable = (why: string): DecodedPayload => ({
-    kind: "unreadable",
-    errorMessage: `UnreadablePayload: ${why}`,
-  });
+export function decodePayload(payloadJson: string): DecodedPayload {
   let parsed: unknown;
   try {
     parsed = JSON.parse(payloadJson);
@@ -44,27 +34,15 @@ export function decodePayload(
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
     return unreadable("it is not an object");
-  let payload = parsed as Record<string, unknown>;
-  let version = payload["schema_version"];
+  const payload = parsed as Record<string, unknown>;
+  const version = payload["schema_version"];
   if (typeof version !== "number" || !Number.isInteger(version) || version < 1)
     return unreadable("schema_version is not a positive integer");
-  if (version > current)
-    return unreadable(
-      `schema_version ${String(version)} is newer than this version of jobtable knows (${String(current)}): upgrade the worker`,
-    );
-  while (version < current) {
-    const upgrade = upgraders.get(version);
-    if (upgrade === undefined)
-      return unreadable(`no upgrader is registered for schema_version ${String(version)}`);
-    try {
-      payload = upgrade(payload);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return unreadable(`the upgrader of schema_version ${String(version)} failed: ${reason}`);
-    }
-    version += 1;
-  }
   const task = payload["task"];
   if (typeof task !== "string") return unreadable("task is not a string");
-  return { kind: "payload", payload: { task, input: payload["input"] } };
+  return { kind: "payload", payload: { task, version, input: payload["input"] } };
+}
+
+function unreadable(why: string): DecodedPayload {
+  return { kind: "unreadable", errorMessage: `UnreadablePayload: ${why}` };
 }

@@ -53,6 +53,7 @@ describe("defineTask", () => {
       isolation: "thread",
       timeoutMs: null,
       maxAttempts: 1,
+      version: 1,
       file: "/tasks/ocr.ts",
       definition,
     });
@@ -61,13 +62,21 @@ describe("defineTask", () => {
   it("reads every option", () => {
     const schema = z.object({});
     const options = { name: "a.b-c_1", description: "d", input: schema, output: schema, run };
-    const more = { timeout: "5m", isolation: "inline", maxAttempts: 100 } as const;
+    const upgrade = { 2: (input: { n: number }) => ({ m: input.n }) };
+    const more = {
+      timeout: "5m",
+      isolation: "inline",
+      maxAttempts: 100,
+      version: 3,
+      upgrade,
+    } as const satisfies Partial<TaskOptions>;
     expect(defineTask({ ...options, ...more }, inFile)).toMatchObject({
       name: "a.b-c_1",
       description: "d",
       timeoutMs: 300_000,
       isolation: "inline",
       maxAttempts: 100,
+      version: 3,
     });
     expect(defineTask({ run, timeout: 250 }, inFile).timeoutMs).toBe(250);
   });
@@ -124,6 +133,33 @@ describe("defineTask", () => {
     ["half an attempt", { maxAttempts: 1.5, run }, "got 1.5"],
     ["too many attempts", { maxAttempts: 101, run }, "got 101"],
     ["attempts as text", { maxAttempts: "3", run }, 'got "3"'],
+    ["version 0", { version: 0, run }, "option version: expected a whole number from 1 to 1000"],
+    [
+      "a version raised without an upgrader",
+      { version: 2, run },
+      "option upgrade: there is none from version 1 to 2; recorded inputs of that version could not run",
+    ],
+    [
+      "a gap between the upgraders",
+      { version: 4, upgrade: { 1: run, 3: run }, run },
+      "option upgrade: there is none from version 2 to 3",
+    ],
+    [
+      "an upgrader of the version itself",
+      { version: 2, upgrade: { 1: run, 2: run }, run },
+      'option upgrade: "2" is no version below 2',
+    ],
+    ["an upgrader of no version", { upgrade: { old: run }, run }, '"old" is no version below 1'],
+    [
+      "an upgrader that is none",
+      { version: 2, upgrade: { 1: "x" }, run },
+      'option upgrade.1: expected a function, got "x"',
+    ],
+    [
+      "a list of upgraders",
+      { version: 2, upgrade: [run], run },
+      "option upgrade: expected functions by the version that each takes, got an array",
+    ],
   ])("refuses %s", (_, written, message) => {
     const line = refusal(() => defineTask(written, inFile));
     expect(line).toContain(message);

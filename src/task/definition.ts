@@ -6,9 +6,11 @@
 import { parseDuration } from "../job/duration.js";
 import type { JobtableError } from "../job/errors.js";
 import { MAX_ATTEMPTS, TASK_NAME } from "../job/limits.js";
+import { MAX_VERSION } from "../job/payload.js";
 import { invalidTask, sourceOf } from "./invalid-task.js";
 import type { RegisteredTask } from "./registry.js";
 import type { Isolation, TaskOptions } from "./task.js";
+import { versionOf } from "./upgrade.js";
 
 /** A task as it may be written: options, or the handler alone. */
 export type TaskLike = TaskOptions | TaskOptions["run"];
@@ -28,6 +30,8 @@ const OPTIONS = [
   "timeout",
   "isolation",
   "maxAttempts",
+  "version",
+  "upgrade",
   "run",
 ] as const satisfies readonly (keyof TaskOptions)[];
 
@@ -43,6 +47,7 @@ export function defineTask(written: unknown, source: TaskSource): RegisteredTask
     isolation: readIsolation(definition, source, at),
     timeoutMs: readTimeout(definition, at),
     maxAttempts: readMaxAttempts(definition, at),
+    version: readVersion(definition, at),
     file: source.file,
     definition,
   };
@@ -142,15 +147,37 @@ function readTimeout(definition: TaskOptions, at: string): number | null {
 }
 
 function readMaxAttempts(definition: TaskOptions, at: string): number {
-  const attempts: unknown = definition.maxAttempts ?? 1;
-  if (typeof attempts === "number" && Number.isInteger(attempts))
-    if (attempts >= 1 && attempts <= MAX_ATTEMPTS) return attempts;
-  throw wrongOption(
-    at,
-    "maxAttempts",
-    `a whole number from 1 to ${String(MAX_ATTEMPTS)}`,
-    attempts,
-  );
+  return readCount("maxAttempts", definition.maxAttempts ?? 1, MAX_ATTEMPTS, at);
+}
+
+function readCount(option: keyof TaskOptions, count: unknown, most: number, at: string): number {
+  if (typeof count === "number" && Number.isInteger(count))
+    if (count >= 1 && count <= most) return count;
+  throw wrongOption(at, option, `a whole number from 1 to ${String(most)}`, count);
+}
+
+/** Raising the version without an upgrader is the slip that this finds; the oldest ones may be dropped. */
+function readVersion(definition: TaskOptions, at: string): number {
+  const version = readCount("version", versionOf(definition), MAX_VERSION, at);
+  const upgrade: unknown = definition.upgrade ?? {};
+  if (typeof upgrade !== "object" || upgrade === null || Array.isArray(upgrade))
+    throw wrongOption(at, "upgrade", "functions by the version that each takes", upgrade);
+  const versions = Object.keys(upgrade);
+  for (const [from, upgrader] of Object.entries(upgrade) as [string, unknown][]) {
+    if (!/^[1-9]\d*$/.test(from) || Number(from) >= version)
+      throw invalidTask(
+        `${at}: option upgrade: ${shown(from)} is no version below ${String(version)}, the task's own`,
+      );
+    if (typeof upgrader !== "function")
+      throw wrongOption(at, `upgrade.${from}`, "a function", upgrader);
+  }
+  const oldest = Math.min(version - 1, ...versions.map(Number));
+  for (let from = Math.max(1, oldest); from < version; from += 1)
+    if (!versions.includes(String(from)))
+      throw invalidTask(
+        `${at}: option upgrade: there is none from version ${String(from)} to ${String(from + 1)}; recorded inputs of that version could not run`,
+      );
+  return version;
 }
 
 function isStandardSchema(value: unknown): boolean {

@@ -197,6 +197,72 @@ describe("execute", () => {
     });
   });
 
+  describe("brings an older input up to the task's version", () => {
+    const definition: TaskOptions = {
+      input: z.object({ words: z.array(z.string()), n: z.number().default(7) }),
+      version: 3,
+      upgrade: {
+        1: ({ text }: { text: string }) => ({ word: text }),
+        2: ({ word }: { word: string }) => Promise.resolve({ words: [word] }),
+      },
+      run: (input) => input,
+    };
+    const ofVersion = (version: number, input: unknown): Partial<TaskRun> => ({
+      payloadJson: encodePayload("t", JSON.stringify(input), version),
+    });
+
+    it.each([
+      [1, { text: "a" }],
+      [2, { word: "a" }],
+      [3, { words: ["a"] }],
+    ])("from version %i, before its schema", async (version, input) => {
+      expect(await scene().run(definition, {}, ofVersion(version, input))).toEqual({
+        kind: "succeeded",
+        resultJson: '{"words":["a"],"n":7}',
+      });
+    });
+
+    const throwing: NonNullable<TaskOptions["upgrade"]>[number] = () => {
+      throw new TypeError("no text");
+    };
+    it.each<[string, Partial<TaskOptions>, number, string]>([
+      [
+        "a newer one",
+        {},
+        4,
+        `UnreadablePayload: task "t": the input's version 4 is newer than this worker's (3): upgrade the worker`,
+      ],
+      [
+        "an upgrader that throws",
+        { upgrade: { 1: throwing, 2: (input) => input } },
+        1,
+        'UnreadablePayload: task "t": the upgrader of version 1 threw TypeError: no text',
+      ],
+      [
+        "an upgrader that returns nothing",
+        { upgrade: { 1: (input) => input, 2: () => undefined } },
+        1,
+        'UnreadablePayload: task "t": the upgrader of version 2 returned nothing',
+      ],
+      [
+        "an upgrader that makes what the schema refuses",
+        { upgrade: { 2: () => ({ words: 1 }) } },
+        2,
+        'InvalidInput: task "t", input brought up from version 2: words: ',
+      ],
+      [
+        "one older than any upgrader",
+        { upgrade: { 2: (input) => input } },
+        1,
+        'UnreadablePayload: task "t": there is no upgrader for an input of version 1',
+      ],
+    ])("and fails for good for %s", async (_, options, version, errorMessage) => {
+      const ending = await scene().run({ ...definition, ...options }, {}, ofVersion(version, {}));
+      expect(ending).toMatchObject({ kind: "failed", retry: "never" });
+      expect(ending.kind === "failed" ? ending.errorMessage : "").toContain(errorMessage);
+    });
+  });
+
   it("runs nothing for a signal that was aborted before", async () => {
     let ran = false;
     const ending = await scene().run(

@@ -4,13 +4,14 @@
  * handler doesn't; ending that is the runner's part.
  */
 import { MAX_RESULT_BYTES } from "../job/limits.js";
-import { decodePayload } from "../job/payload.js";
+import { decodePayload, type Payload } from "../job/payload.js";
 import { retryWish } from "./errors.js";
 import { failed, failure, stackOf, type Failure } from "./failure.js";
 import { encodeJson } from "./json.js";
 import type { Reports } from "./reports.js";
 import { checkSchema, issuesLine } from "./schema.js";
 import type { TaskContext, TaskOptions } from "./task.js";
+import { upgradeInput, versionOf } from "./upgrade.js";
 
 export type TaskEnding = { readonly kind: "succeeded"; readonly resultJson: string } | Failure;
 
@@ -50,15 +51,30 @@ async function attempt(run: TaskRun): Promise<TaskEnding> {
   const decoded = decodePayload(run.payloadJson);
   if (decoded.kind === "unreadable")
     return { kind: "failed", errorMessage: decoded.errorMessage, retry: "never" };
-  const checked = await checkSchema(definition.input, decoded.payload.input);
-  if (checked.kind === "invalid")
-    return failed("InvalidInput", issuesLine(checked.issues), "never");
+  const { payload } = decoded;
+  let { input } = payload;
+  const isOther = payload.version !== versionOf(definition);
+  if (isOther) {
+    const upgraded = await upgradeInput(definition, payload);
+    if (upgraded.kind === "failed") return upgraded;
+    input = upgraded.input;
+  }
+  const checked = await checkSchema(definition.input, input);
+  if (checked.kind === "invalid") {
+    const issues = issuesLine(checked.issues);
+    return failed("InvalidInput", isOther ? `${origin(payload)}: ${issues}` : issues, "never");
+  }
   // It was told to stop before it began: none of the user's code needs to run.
   signal.throwIfAborted();
   const returned = await definition.run(checked.value, contextOf(run));
   const output = await checkSchema(definition.output, returned);
   if (output.kind === "invalid") return failed("InvalidOutput", issuesLine(output.issues));
   return { kind: "succeeded", resultJson: encodeJson(output.value, "result", MAX_RESULT_BYTES) };
+}
+
+/** Who mends an upgrader must know that it was one that made this input. */
+function origin({ task, version }: Payload): string {
+  return `task "${task}", input brought up from version ${String(version)}`;
 }
 
 function contextOf({ jobId, attempt, requestId, signal, reports }: TaskRun): TaskContext {

@@ -10,6 +10,8 @@ export interface RegisteredTask {
   /** Limit of one run in ms, or null for the setting's. */
   readonly timeoutMs: number | null;
   readonly maxAttempts: number;
+  /** Of the inputs that it takes; recorded with each job. */
+  readonly version: number;
   /** The file it came from, which threads load again; null for a function given to the library. */
   readonly file: string | null;
   readonly definition: TaskOptions;

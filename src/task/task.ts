@@ -28,12 +28,23 @@ export interface TaskLog {
 
 type LogCall = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
 
+/** A method's type, so that a handler may say what the older input looked like: `(input: { url: string }) => ...`. */
+export type Upgrader = { upgrade(input: unknown): unknown }["upgrade"];
+
 export interface TaskOptions<Input = unknown, Output = unknown> {
   /** Letters, digits, `_`, `-`, `.`; at most 100. In a task file it defaults to the file's name. */
   readonly name?: string;
   readonly description?: string;
   /** Any Standard Schema (zod, valibot, arktype, ...): checks the input before it is accepted and again where it runs. */
   readonly input?: StandardSchemaV1<unknown, Input>;
+  /** The version of what `input` takes, from 1 (the default) to 1000: raise it when jobs recorded before would not fit any more. */
+  readonly version?: number;
+  /**
+   * By the version that each takes: makes an input of the next version of it. A recorded input goes
+   * through them in turn up to `version`, where the task runs, before `input` checks it. There must
+   * be one for `version - 1`, and none may be missing between the oldest and that.
+   */
+  readonly upgrade?: Readonly<Record<number, Upgrader>>;
   /** Checks what `run` returns before it is recorded; what it makes of it (defaults, transforms) is the result. */
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Limit of one run, in ms or as text with a unit (`"30s"`); the `model_run_timeout` setting, where there is one, bounds it and is the default. */

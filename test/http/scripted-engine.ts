@@ -60,6 +60,7 @@ export function registry(
         isolation: "inline",
         timeoutMs: null,
         maxAttempts: 1,
+        version: 1,
         file: null,
         definition: { run: () => null },
       },

@@ -6,6 +6,7 @@ import { jobJson } from "../../http/wire.js";
 import { parseDuration } from "../../job/duration.js";
 import { formatJobId } from "../../job/id.js";
 import type { Job } from "../../job/job.js";
+import { FIRST_VERSION } from "../../job/payload.js";
 import { systemClock } from "../../runtime/clock.js";
 import { loadTasks } from "../../task/load-tasks.js";
 import type { RegisteredTask } from "../../task/registry.js";
@@ -110,6 +111,7 @@ async function tasksFor(name: string, file: string | undefined): Promise<Registe
       isolation: "inline",
       timeoutMs: null,
       maxAttempts: 1,
+      version: FIRST_VERSION,
       file: null,
       definition: { run: () => null },
     },

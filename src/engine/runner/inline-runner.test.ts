@@ -4,12 +4,16 @@ import { encodePayload } from "../../job/payload.js";
 import { defineInline } from "../../task/definition.js";
 import type { TaskOptions } from "../../task/task.js";
 import { createInlineRunner } from "./inline-runner.js";
-import type { RunListener, RunRequest } from "./runner.js";
+import type { RunListener, RunOutcome, RunRequest } from "./runner.js";
 
-function requestOf(run: TaskOptions["run"], input: unknown = {}): RunRequest {
-  const [task] = defineInline({ t: run });
+function requestOf(
+  written: TaskOptions | TaskOptions["run"],
+  input: unknown = {},
+  version = 1,
+): RunRequest {
+  const [task] = defineInline({ t: written });
   if (task === undefined) throw new Error("no task");
-  const payloadJson = encodePayload("t", JSON.stringify(input));
+  const payloadJson = encodePayload("t", JSON.stringify(input), version);
   return { jobId: null, attempt: 1, task, payloadJson, requestId: null };
 }
 
@@ -39,6 +43,24 @@ describe("the inline runner", () => {
     expect(seen).toEqual([]);
     expect(await run.outcome).toEqual({ kind: "succeeded", resultJson: '{"n":1}' });
     expect(seen).toEqual(["1", 'info at it {"a":1}']);
+  });
+
+  it("brings an older input up before the handler gets it", async () => {
+    const { runner, listener } = scene();
+    const definition: TaskOptions = {
+      version: 2,
+      upgrade: { 1: ({ text }: { readonly text: string }) => ({ word: text }) },
+      run: (input) => input,
+    };
+    const outcomeOf = (input: unknown, version: number): Promise<RunOutcome> =>
+      runner.start(requestOf(definition, input, version), listener).outcome;
+    const upgraded = { kind: "succeeded", resultJson: '{"word":"a"}' };
+    expect(await outcomeOf({ text: "a" }, 1)).toEqual(upgraded);
+    expect(await outcomeOf({ word: "a" }, 2)).toEqual(upgraded);
+    expect(await outcomeOf({ word: "a" }, 3)).toMatchObject({
+      errorMessage: expect.stringMatching(/^UnreadablePayload: task "t": .* upgrade the worker$/) as string,
+      retry: "never",
+    });
   });
 
   it("sets the signal once, with the first reason", async () => {

@@ -86,10 +86,12 @@ describe("a run in a thread", () => {
     expect(await resultOf(run)).toEqual({ ...job, jobId: `job_${job.jobId}` });
   });
 
-  it("runs TypeScript with schemas, and keeps what Retry and Discard ask for", async () => {
+  it("runs TypeScript with schemas and upgraders, and keeps what Retry and Discard ask for", async () => {
     const runner = runnerOf({ maxThreads: 1 });
-    const typed = (input: unknown): Promise<RunOutcome> =>
-      runner.start(requestOf("typed.ts", input), silent).outcome;
+    const typed = (input: unknown, version = 2): Promise<RunOutcome> => {
+      const payloadJson = encodePayload("typed", JSON.stringify(input), version);
+      return runner.start(requestOf("typed.ts", input, { payloadJson }), silent).outcome;
+    };
     expect(await typed({ word: "ab" })).toEqual({
       kind: "succeeded",
       resultJson: '{"text":"AB AB"}',
@@ -97,6 +99,14 @@ describe("a run in a thread", () => {
     expect(await typed({ word: "retry" })).toMatchObject({ retry: { afterMs: 5_000 } });
     expect(await typed({ word: "discard" })).toMatchObject({
       errorMessage: "Discard: never",
+      retry: "never",
+    });
+    expect(await typed({ text: "older" }, 1)).toMatchObject({
+      resultJson: '{"text":"OLDER OLDER"}',
+    });
+    expect(await typed({ word: "newer" }, 3)).toMatchObject({
+      errorMessage:
+        "UnreadablePayload: task \"typed\": the input's version 3 is newer than this worker's (2): upgrade the worker",
       retry: "never",
     });
     expect(await typed({ word: "" })).toMatchObject({
