@@ -16,6 +16,7 @@ import { announcementJson, announcementText } from "./announce.js";
 import { Closers } from "./closers.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
 import { watchProcess } from "./process-end.js";
+import { reachLedger } from "./reach-ledger.js";
 import { defaultTaskOf, tasksFrom } from "./task-files.js";
 import type { Invocation } from "./verb.js";
 
@@ -31,7 +32,7 @@ export async function serve(invocation: Invocation): Promise<ExitCode> {
   try {
     // A signal counts from the start: what is still being opened then is left as it is.
     const url = await Promise.race([
-      start({ config, tasks, worker, logger, closers }),
+      start({ config, tasks, worker, logger, closers, stopped: end.stopped }),
       end.stopped.then(() => null),
     ]);
     if (url !== null) {
@@ -53,13 +54,18 @@ interface ServerParts {
   readonly logger: Logger;
   /** What was opened, also when a later step fails. */
   readonly closers: Closers;
+  /** The process is to stop. */
+  readonly stopped: Promise<unknown>;
 }
 
-/** @returns the address, once requests are served. */
-async function start({ config, tasks, worker, logger, closers }: ServerParts): Promise<string> {
+/** @returns the address, once requests are served; null where it is to stop before the ledger was reached. */
+async function start(parts: ServerParts): Promise<string | null> {
+  const { config, tasks, worker, logger, closers, stopped } = parts;
+  const reach = { store: config.store, clock: systemClock, logger, stopped };
   const registry = createTaskRegistry(tasks);
   const metrics = createMetrics({ tasks: registry.names });
-  const ledger = await openLedger(config.store, { logger });
+  const ledger = await reachLedger(() => openLedger(config.store, { logger }), reach);
+  if (ledger === null) return null;
   closers.add("ledger", () => ledger.close());
   const engine = createEngine({
     ledger,
@@ -78,7 +84,7 @@ async function start({ config, tasks, worker, logger, closers }: ServerParts): P
     throw listenError(error, config);
   }
   closers.add("engine", () => engine.stop());
-  await engine.start();
+  await reachLedger(() => engine.start(), reach);
   return urlOf(config.host, portOf(app.server.address(), config.port));
 }
 

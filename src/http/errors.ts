@@ -22,6 +22,7 @@ const MAX_KNOWN = 100;
 /** Where each error of the registry stands in the table of codes. */
 const FAULT_OF = {
   ledger_unavailable: "not_ready",
+  ledger_refused: "not_ready",
   ledger_full: "not_ready",
   ledger_closed: "not_ready",
   ledger_unreadable: "not_ready",

@@ -13,16 +13,18 @@ interface Meaning {
 }
 
 const UNAVAILABLE = "ledger_unavailable";
+/** Only someone who changes a right, a password or a name can help: a start need not wait for it. */
+const REFUSED = "ledger_refused";
 
 /** By SQLSTATE; a class (two characters) stands for all of its codes that are not named. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   "08": { code: UNAVAILABLE, what: "the connection broke: try again" },
   "25006": { code: UNAVAILABLE, what: "it only allows reading: connect to the primary" },
-  "28": { code: UNAVAILABLE, what: "it refused the login: check user and password" },
-  "3D": { code: UNAVAILABLE, what: "the database does not exist: create it" },
+  "28": { code: REFUSED, what: "it refused the login: check user and password" },
+  "3D": { code: REFUSED, what: "the database does not exist: create it" },
   "3F": { code: "ledger_unreadable", what: "the schema is gone: open the ledger anew" },
   "40": { code: UNAVAILABLE, what: "the statement lost against others too often: try again" },
-  "42501": { code: UNAVAILABLE, what: "access was denied: grant the user what is missing" },
+  "42501": { code: REFUSED, what: "access was denied: grant the user what is missing" },
   "42P01": { code: "ledger_unreadable", what: "a table is gone: open the ledger anew" },
   "42703": {
     code: "ledger_unreadable",
