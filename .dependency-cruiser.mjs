@@ -43,7 +43,7 @@ const LAYERS = [
   {
     name: "index",
     of: "src/index\\.ts$",
-    may: ["src/jobtable\\.ts$", COMPOSE, ENGINE, CONTRACT, TASK, JOB, RUNTIME, CLIENT],
+    may: ["src/jobtable\\.ts$", COMPOSE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME, CLIENT],
   },
   {
     name: "cli",

@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeOrigin, resolveSettings, type Settings, type Sources } from "./config.js";
-import { readConfigFile } from "./config/file.js";
 import { nearest } from "./config/nearest.js";
 import { SETTING_NAMES, settingRow, type Config, type SettingName } from "./config/settings.js";
 import { formatValue, maskStore, parseSize, readValue } from "./config/values.js";
@@ -240,41 +236,5 @@ describe("secrets", () => {
       "postgresql://h/db?password=***&x=1",
     );
     expect(maskStore("sqlite:a:b@c.db")).toBe("sqlite:a:b@c.db");
-  });
-});
-
-describe("the config file", () => {
-  const within = (check: (folder: string) => void): void => {
-    const folder = mkdtempSync(join(tmpdir(), "jobtable-config-"));
-    try {
-      check(folder);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  };
-
-  test("is found in the current folder, or where it is named", () => {
-    within((folder) => {
-      expect(readConfigFile(undefined, folder)).toBeNull();
-      writeFileSync(join(folder, "jobtable.config.json"), '{"port": 1}');
-      writeFileSync(join(folder, "other.json"), '{"port": 2}');
-      expect(readConfigFile(undefined, folder)?.values).toEqual({ port: 1 });
-      expect(readConfigFile("other.json", folder)).toEqual({
-        path: "other.json",
-        values: { port: 2 },
-      });
-    });
-  });
-
-  test.each([
-    ["missing.json", null, /^config file missing\.json: ENOENT/],
-    ["broken.json", "{", /^config file broken\.json: /],
-    ["list.json", "[]", /^config file list\.json: it must hold one object$/],
-    ["x.ini", "", /^config file x\.ini: its name must end in \.json$/],
-  ])("%s is refused", (name, text, message) => {
-    within((folder) => {
-      if (text !== null) writeFileSync(join(folder, name), text);
-      expect(() => readConfigFile(name, folder)).toThrow(message);
-    });
   });
 });

@@ -17,6 +17,8 @@ export type {
   SubmitOptions,
   WaitForOptions,
 } from "./jobtable.js";
+export { defineConfig } from "./config/define-config.js";
+export type { SettingsFile } from "./config/define-config.js";
 export { JobtableError, LedgerError } from "./job/errors.js";
 export type { ErrorCode } from "./job/errors.js";
 export { formatJobId, parseJobId } from "./job/id.js";

@@ -7,6 +7,7 @@ import { processEnvironment, resolveSettings, type Settings } from "../config.js
 import { readConfigFile } from "../config/file.js";
 import { flagOf, SETTING_NAMES, settingRow, type SettingName } from "../config/settings.js";
 import { formatValue, readValue } from "../config/values.js";
+import { importTaskFile } from "../task/import-file.js";
 
 const BOOLEAN_FLAGS: ReadonlySet<string> = new Set(
   SETTING_NAMES.filter((name) => settingRow(name).kind === "boolean").map(flagOf),
@@ -31,7 +32,7 @@ export function spellOutBooleans(args: readonly string[]): string[] {
 export function addSettingFlags(command: Command, names: readonly SettingName[]): void {
   const heading = "Settings:";
   command.addOption(
-    new Option("--config <file>", "the config file (default: jobtable.config.json)").helpGroup(
+    new Option("--config <file>", "the config file (default: jobtable.config.*)").helpGroup(
       heading,
     ),
   );
@@ -54,16 +55,17 @@ function hint(name: SettingName): string {
  * The settings in force for a command that was given `options`.
  * @throws JobtableError `invalid_config`
  */
-export function settingsFrom(options: Readonly<Record<string, unknown>>): Settings {
+export async function settingsFrom(options: Readonly<Record<string, unknown>>): Promise<Settings> {
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of SETTING_NAMES) {
     const given = options[new Option(flagOf(name)).attributeName()];
     if (typeof given === "string") flags[name] = given;
   }
   const named = options["config"];
-  return resolveSettings({
-    flags,
-    env: processEnvironment(),
-    file: readConfigFile(typeof named === "string" ? named : undefined, process.cwd()),
-  });
+  const file = await readConfigFile(
+    typeof named === "string" ? named : undefined,
+    process.cwd(),
+    (path) => importTaskFile(path, "export default defineConfig({ ... })"),
+  );
+  return resolveSettings({ flags, env: processEnvironment(), file });
 }

@@ -50,7 +50,7 @@ export function addVerb(parent: Command, runner: Runner, verb: Verb): Command {
   command.action(async () => {
     const options: Record<string, unknown> = command.opts();
     const { terminal, exit } = runner;
-    const { config, settings } = settingsFrom(options);
+    const { config, settings } = await settingsFrom(options);
     const json = options["json"] === true;
     runner.ended(
       await verb.run({ terminal, exit, args: command.args, options, json, config, settings }),

@@ -33,12 +33,16 @@ export class TaskLoadError extends Error {
 
 /**
  * @param file absolute path.
+ * @param example what a file without a default export should have.
  * @returns its default export.
  * @throws TaskLoadError
  */
-export async function importTaskFile(file: string): Promise<unknown> {
+export async function importTaskFile(
+  file: string,
+  example = "export default task({ ... })",
+): Promise<unknown> {
   try {
-    return defaultExport(await importModule(file));
+    return defaultExport(await importModule(file), example);
   } catch (error) {
     if (error instanceof TaskLoadError) throw error;
     throw new TaskLoadError(await faultLine(error, file), { cause: error });
@@ -95,10 +99,10 @@ function cacheFolder(): string | false {
   }
 }
 
-function defaultExport(module: unknown): unknown {
+function defaultExport(module: unknown, example: string): unknown {
   const exported = property(module, "default");
   if (exported === undefined)
-    throw new TaskLoadError("it has no default export; write: export default task({ ... })");
+    throw new TaskLoadError(`it has no default export; write: ${example}`);
   // CommonJS that was compiled from ESM, imported by Node: the default export of the default export.
   const inner =
     property(exported, "__esModule") === true ? property(exported, "default") : undefined;
