@@ -1,7 +1,7 @@
 /** A task whose input says how it ends, so that a test drives every ending without a clock. */
 import { task } from "jobtable";
 
-interface Act {
+export interface Act {
   /** Returned as it is. */
   readonly say?: string;
   /** Fails with this message. */
@@ -10,12 +10,19 @@ interface Act {
   readonly hold?: boolean;
   /** Goes on for ever, whatever it is told. */
   readonly deaf?: boolean;
+  /** So does this, and lets nothing else run in its thread. */
+  readonly spin?: boolean;
+  /** Reported at the start. */
+  readonly progress?: unknown;
 }
 
 export default task<Act, { said: string }>({
   name: "act",
-  async run({ say = "", fail, hold, deaf }, { signal }) {
+  async run({ say = "", fail, hold, deaf, spin, progress }, context) {
+    const { signal } = context;
+    if (progress !== undefined) context.progress(progress);
     if (fail !== undefined) throw new Error(fail);
+    while (spin);
     if (deaf) await new Promise(() => undefined);
     if (hold)
       await new Promise((_, reject) => {
