@@ -79,7 +79,7 @@ export class Admission {
       payloadJson,
       maxAttempts: maxAttemptsOf(request, task),
       priority: priority ?? 0,
-      runAtMs: delayMs === undefined || delayMs === 0 ? null : this.#ports.clock.nowMs() + delayMs,
+      delayMs: delayMs ?? null,
       timeoutMs: timeoutMs ?? null,
       requestId: requestId ?? null,
     };

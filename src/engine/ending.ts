@@ -5,7 +5,7 @@
  * back to the queue while attempts are left.
  */
 import { delayWithoutJitter, withJitter } from "../job/retry.js";
-import type { TerminalStatus } from "../job/state.js";
+import { isTerminal, type Status, type TerminalStatus } from "../job/state.js";
 import type { End } from "../ledger/ledger.js";
 import type { RunOutcome } from "./runner/runner.js";
 
@@ -74,15 +74,8 @@ function failedOrRetried(
 /** What observers and the log call an end. */
 export type EndLabel = TerminalStatus | "retried" | "released";
 
-const LABELS = {
-  succeed: "succeeded",
-  fail: "failed",
-  time_out: "timed_out",
-  stop: "cancelled",
-  retry: "retried",
-  release: "released",
-} as const satisfies Record<End["event"], EndLabel>;
-
-export function endLabel(end: End): EndLabel {
-  return LABELS[end.event];
+/** @param status that the ledger recorded for it. */
+export function endLabel({ event }: End, status: Status): EndLabel {
+  if (isTerminal(status)) return status;
+  return event === "release" ? "released" : "retried";
 }

@@ -293,6 +293,24 @@ describe("a claim that was lost", () => {
     });
   });
 
+  test("a retry that meets a cancel is counted as cancelled", async () => {
+    const { clock, ledger } = connected();
+    const slow = new HeldTask("slow", { maxAttempts: 3 });
+    const deafLedger = { ...ledger, watch: () => () => undefined };
+    await withRig({ ledger: deafLedger, clock, tasks: [slow.options] }, async (rig) => {
+      const jobId = await submitted(rig, "slow");
+      await settled();
+      await rig.engine.cancel(jobId);
+      slow.call(0).fail(new Error("not yet"));
+      await settled();
+      expect(await rig.engine.get(jobId)).toMatchObject({ status: "cancelled", attempt: 1 });
+      expect(rig.engine.health()).toMatchObject({ processed: 0, failed: 0, cancelled: 1 });
+      expect(rig.logs.find(({ message }) => message === "job ended")?.fields).toMatchObject({
+        status: "cancelled",
+      });
+    });
+  });
+
   test("F16: a job may run for as long as it beats, far beyond job_timeout", async () => {
     const { clock, ledger } = connected();
     const slow = new HeldTask("slow");

@@ -14,7 +14,7 @@ import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
 import type { EngineObserver, EngineSettings } from "./api.js";
 import { Attempt, shorterLimitMs, type AttemptPorts } from "./attempt.js";
 import type { CautiousAverage } from "./cautious-average.js";
-import { endLabel, endOf } from "./ending.js";
+import { endLabel, endOf, type EndLabel } from "./ending.js";
 import type { OwnedJob, OwnedJobNews, OwnedJobs } from "./owned-jobs.js";
 import type { Slot } from "./pool.js";
 import type { RunListener, RunOutcome } from "./runner/runner.js";
@@ -123,9 +123,11 @@ export class JobRun implements RunListener {
 
   #settled(end: End | null, settled: SettleOutcome): void {
     this.#ports.owned.remove(this.#owned);
-    if (end !== null && settled === "recorded")
-      reportEnd(this.#ports, this.#owned, end, this.#attempt.runMs, this.#waitMs);
-    else this.#warn(settled);
+    if (end === null || settled === "lost" || settled === "unrecorded") this.#warn(settled);
+    else {
+      const label = endLabel(end, settled);
+      reportEnd(this.#ports, this.#owned, end, label, this.#attempt.runMs, this.#waitMs);
+    }
     this.#over(this);
   }
 
@@ -152,21 +154,21 @@ export function reportEnd(
   { tally, observer, logger }: Pick<JobRunPorts, "tally" | "observer" | "logger">,
   { job }: OwnedJob,
   end: End,
+  label: EndLabel,
   runMs: number,
   waitMs: number,
 ): void {
-  tally.count(end);
-  const status = endLabel(end);
-  observer.jobEnded(job.task, status, runMs);
+  tally.count(label);
+  observer.jobEnded(job.task, label, runMs);
   const fields: Record<string, unknown> = {
     job_id: job.jobId,
     task: job.task,
-    status,
+    status: label,
     attempt: job.attempt,
     run_ms: Math.round(runMs),
     wait_ms: Math.round(waitMs),
   };
   if ("errorMessage" in end) fields["error"] = end.errorMessage;
-  if (end.event === "release") logger.debug(fields, "job released");
+  if (label === "released") logger.debug(fields, "job released");
   else logger.info(fields, "job ended");
 }

@@ -1,5 +1,6 @@
 /** The jobs that run here, as a set: starts them, tells them all to stop, knows when all are over. */
 import type { End } from "../ledger/ledger.js";
+import { endLabel } from "./ending.js";
 import { InFlight } from "./in-flight.js";
 import { JobRun, reportEnd, waitedMs, type JobRunPorts } from "./job-run.js";
 import type { OwnedJob } from "./owned-jobs.js";
@@ -48,8 +49,10 @@ export class JobRuns {
     jobs.ending(owned);
     const settled = owned.lost ? "lost" : await settler.settle(owned.claim, end);
     jobs.remove(owned);
-    if (settled === "recorded")
-      reportEnd(this.#ports, owned, end, 0, waitedMs(owned, clock.monotonicMs()));
+    if (settled !== "lost" && settled !== "unrecorded") {
+      const waitMs = waitedMs(owned, clock.monotonicMs());
+      reportEnd(this.#ports, owned, end, endLabel(end, settled), 0, waitMs);
+    }
     this.#open.leave();
   }
 

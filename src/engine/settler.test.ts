@@ -38,7 +38,7 @@ async function setUp(change: (ledger: Ledger) => Ledger = (ledger) => ledger) {
   return { clock, connection, faults, settler, claim, statuses };
 }
 
-type Answer = (ledger: Ledger, list: readonly Settlement[]) => Promise<boolean[]>;
+type Answer = (ledger: Ledger, list: readonly Settlement[]) => ReturnType<Ledger["settle"]>;
 const through: Answer = (ledger, list) => ledger.settle(list);
 const bug: Answer = () => Promise.reject(new RangeError("a bug"));
 const unavailable: Answer = () =>
@@ -60,6 +60,22 @@ function scripted(answers: readonly Answer[]): (ledger: Ledger) => Ledger {
 const DONE = { event: "succeed", resultJson: "1" } as const;
 
 describe("recording ends", () => {
+  test("says what a retry has become, also when the first answer to it was lost", async () => {
+    const settleUnheard: Answer = async (ledger, list) => {
+      await ledger.settle(list);
+      throw new LedgerError("ledger_unavailable", "the connection broke while it committed");
+    };
+    const { settler, claim, clock, connection } = await setUp(
+      scripted([through, settleUnheard, through]),
+    );
+    await connection.ledger.cancel([claim(0).jobId, claim(1).jobId]);
+    const retry = { event: "retry", errorMessage: "Error: x", delayMs: 0 } as const;
+    expect(await settler.settle(claim(0), retry)).toBe("cancelled");
+    const unheard = settler.settle(claim(1), { event: "release", payloadJson: "{}" });
+    await clock.advance(1_000);
+    expect(await unheard).toBe("cancelled");
+  });
+
   test("puts concurrent ones into one call, and says which were lost", async () => {
     const { settler, claim, connection, statuses } = await setUp();
     const outcomes = await Promise.all([
@@ -67,7 +83,7 @@ describe("recording ends", () => {
       settler.settle({ ...claim(1), attempt: 9 }, DONE),
       settler.settle(claim(2), { event: "stop" }),
     ]);
-    expect(outcomes).toEqual(["recorded", "lost", "recorded"]);
+    expect(outcomes).toEqual(["succeeded", "lost", "cancelled"]);
     expect(connection.calls.settle).toBe(1);
     expect(await statuses()).toEqual(["succeeded", "running", "cancelled"]);
   });
@@ -85,7 +101,7 @@ describe("recording ends", () => {
       settler.settle(claim(1), { event: "succeed", resultJson: "poison" }),
       settler.settle(claim(2), DONE),
     ]);
-    expect(outcomes).toEqual(["recorded", "unrecorded", "recorded"]);
+    expect(outcomes).toEqual(["succeeded", "unrecorded", "succeeded"]);
     expect(await statuses()).toEqual(["succeeded", "failed", "succeeded"]);
   });
 
@@ -97,7 +113,7 @@ describe("recording ends", () => {
     await clock.advance(50);
     expect(faults.has("settle")).toBe(true);
     await clock.advance(1_000);
-    expect(await outcome).toBe("recorded");
+    expect(await outcome).toBe("succeeded");
     expect((await statuses())[0]).toBe("succeeded");
     expect(faults.has("settle")).toBe(false);
   });
@@ -118,7 +134,7 @@ describe("recording ends", () => {
     await clock.advance(50);
     expect(faults.has("settle")).toBe(true);
     await clock.advance(1_000);
-    expect(await outcome).toBe("recorded");
+    expect(await outcome).toBe("succeeded");
     expect((await statuses())[0]).toBe("succeeded");
     expect(faults.has("settle")).toBe(false);
   });

@@ -8,7 +8,7 @@
 import { LedgerError } from "../job/errors.js";
 import type { Claim } from "../job/job.js";
 import { delayWithoutJitter, withJitter } from "../job/retry.js";
-import { TRANSITIONS } from "../job/state.js";
+import { TRANSITIONS, type Status } from "../job/state.js";
 import type { End, Ledger, Settlement } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
@@ -16,8 +16,11 @@ import type { Random } from "../runtime/random.js";
 import { Batcher } from "./batcher.js";
 import { isFinal, type LedgerFaults } from "./ledger-faults.js";
 
-/** `lost`: the claim was no longer ours, nothing changed. `unrecorded`: given up. */
-export type SettleOutcome = "recorded" | "lost" | "unrecorded";
+/**
+ * The status that was recorded: where a retry meets a cancel it is `cancelled`. `lost`: the claim was
+ * no longer ours, nothing changed. `unrecorded`: given up.
+ */
+export type SettleOutcome = Status | "lost" | "unrecorded";
 
 /** A ledger that restarts is back within a second or two; one that is down longer is not hammered. */
 const BACKOFF = { baseMs: 100, maxMs: 5_000 };
@@ -37,7 +40,7 @@ export interface SettlerPorts {
 
 export class Settler {
   readonly #ports: SettlerPorts;
-  readonly #batcher: Batcher<Settlement, boolean>;
+  readonly #batcher: Batcher<Settlement, Status | null>;
   /** The pause after a failure, shared by all ends that wait for the ledger. */
   #pause: Promise<void> | null = null;
   #endPause: (() => void) | null = null;
@@ -61,9 +64,9 @@ export class Settler {
     const item: Settlement = { jobId, workerId, attempt, end };
     this.#batcher.push({
       item,
-      resolve: (happened) => {
+      resolve: (status) => {
         this.#worked();
-        settled(happened ? "recorded" : "lost");
+        settled(status ?? "lost");
       },
       reject: (error) => {
         void this.#settleAgain(item, error).then(settled);
@@ -101,12 +104,12 @@ export class Settler {
         alone = true;
       }
       try {
-        const happened = alone
-          ? (await ledger.settle([trial]))[0] === true
+        const status = alone
+          ? ((await ledger.settle([trial]))[0] ?? null)
           : await this.#batcher.add(trial);
         this.#worked();
         if (trial !== settlement) return "unrecorded";
-        return happened || (await this.#wasRecorded(settlement)) ? "recorded" : "lost";
+        return status ?? (await this.#recordedBefore(settlement)) ?? "lost";
       } catch (nextError) {
         error = nextError;
       }
@@ -133,13 +136,12 @@ export class Settler {
   }
 
   /** The connection may have broken after the commit: then the second try finds its own record. */
-  async #wasRecorded({ jobId, workerId, attempt, end }: Settlement): Promise<boolean> {
+  async #recordedBefore({ jobId, workerId, attempt, end }: Settlement): Promise<Status | null> {
     const [job] = await this.#ports.ledger.get([jobId]);
-    return (
-      job?.workerId === workerId &&
-      job.attempt === attempt &&
-      job.status === TRANSITIONS[end.event].to
-    );
+    if (job?.workerId !== workerId || job.attempt !== attempt) return null;
+    const { to } = TRANSITIONS[end.event];
+    const stopped = job.status === TRANSITIONS.stop.to && job.cancelRequestedAtMs !== null;
+    return job.status === to || (to === "queued" && stopped) ? job.status : null;
   }
 
   #isOver(error: LedgerError): boolean {

@@ -1,5 +1,5 @@
 /** What this worker has done so far, for health and its row among the workers. */
-import type { End } from "../ledger/ledger.js";
+import type { EndLabel } from "./ending.js";
 
 export class Tally {
   processed = 0;
@@ -13,20 +13,20 @@ export class Tally {
   }
 
   /** Counts an end that was recorded. What went back to the queue is no end. */
-  count(end: End): void {
-    switch (end.event) {
-      case "succeed":
+  count(end: EndLabel): void {
+    switch (end) {
+      case "succeeded":
         this.processed += 1;
         break;
-      case "fail":
-      case "time_out":
+      case "failed":
+      case "timed_out":
         this.failed += 1;
         break;
-      case "stop":
+      case "cancelled":
         this.cancelled += 1;
         break;
-      case "retry":
-      case "release":
+      case "retried":
+      case "released":
         return;
       default:
         end satisfies never;

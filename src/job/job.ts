@@ -57,8 +57,10 @@ export interface NewJob {
   readonly task: string;
   readonly queue?: string;
   readonly priority?: number;
-  /** Earliest start; null or left out: at once (the ledger's own clock decides what "now" is). */
+  /** Earliest start, as a time that someone named. Null or left out: at once. */
   readonly runAtMs?: number | null;
+  /** Earliest start, counted from the ledger's own now; of the two the later one holds. */
+  readonly delayMs?: number | null;
   readonly maxAttempts?: number;
   readonly timeoutMs?: number | null;
   readonly schemaVersion: number;

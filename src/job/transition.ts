@@ -36,7 +36,7 @@ export function newlyQueued(job: NewJob, nowMs: number): Job {
     queue: job.queue ?? DEFAULT_QUEUE,
     status: "queued",
     priority: job.priority ?? 0,
-    runAtMs: job.runAtMs ?? nowMs,
+    runAtMs: earliestStartMs(job, nowMs),
     attempt: 0,
     maxAttempts: job.maxAttempts ?? 1,
     timeoutMs: job.timeoutMs ?? null,
@@ -52,6 +52,12 @@ export function newlyQueued(job: NewJob, nowMs: number): Job {
     idempotencyKey: job.idempotencyKey ?? null,
     progressJson: null,
   };
+}
+
+function earliestStartMs({ runAtMs, delayMs }: NewJob, nowMs: number): number {
+  const delayed = nowMs + Math.max(0, delayMs ?? 0);
+  if (runAtMs === undefined || runAtMs === null) return delayed;
+  return delayMs === undefined || delayMs === null ? runAtMs : Math.max(runAtMs, delayed);
 }
 
 /** Whether `claim` is what makes its worker the owner of `job` right now. */

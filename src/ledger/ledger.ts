@@ -34,11 +34,11 @@ export interface Ledger {
   claim(request: ClaimRequest): Promise<ClaimedJob[]>;
 
   /**
-   * Records what became of claimed jobs. True where it happened; false where the claim was no
-   * longer the caller's, which changed nothing. A job whose cancellation was requested never goes
-   * back to the queue: it is cancelled instead. Ends are on disk when this resolves.
+   * Records what became of claimed jobs, and answers the status that each has now; null where the
+   * claim was no longer the caller's, which changed nothing. A job whose cancellation was requested
+   * never goes back to the queue: it is cancelled instead. Ends are on disk when this resolves.
    */
-  settle(settlements: readonly Settlement[]): Promise<boolean[]>;
+  settle(settlements: readonly Settlement[]): Promise<(Status | null)[]>;
 
   /** Records that a worker and its jobs are alive (and their progress); answers what it must know about them. */
   heartbeat(worker: WorkerBeat, jobs: readonly JobBeat[]): Promise<HeartbeatAnswer>;
@@ -129,7 +129,7 @@ export type End =
   | { readonly event: "fail"; readonly errorMessage: string }
   | { readonly event: "time_out"; readonly errorMessage: string }
   | { readonly event: "stop" }
-  /** Due again after `delayMs`. False, and nothing happens, when no attempt is left (and no cancel was requested). */
+  /** Due again after `delayMs`. Null, and nothing happens, when no attempt is left (and no cancel was requested). */
   | { readonly event: "retry"; readonly errorMessage: string; readonly delayMs: number }
   /** Never started: the attempt is given back, and the payload with it, which a ledger may have handed out for good. */
   | { readonly event: "release"; readonly payloadJson: string };

@@ -85,8 +85,16 @@ export function claimOf(job: Job): Claim {
   return { jobId: job.jobId, workerId: present(job.workerId), attempt: job.attempt };
 }
 
+/** The status that the job has by it, or null where it was refused. */
+export async function settledAs(ledger: Ledger, held: Claim, end: End): Promise<Status | null> {
+  const answers = await ledger.settle([{ ...held, end }]);
+  expect(answers).toHaveLength(1);
+  return answers[0] ?? null;
+}
+
+/** Whether it happened. */
 export async function settleOne(ledger: Ledger, held: Claim, end: End): Promise<boolean> {
-  return present((await ledger.settle([{ ...held, end }]))[0]);
+  return (await settledAs(ledger, held, end)) !== null;
 }
 
 export const SUCCEED: End = { event: "succeed", resultJson: "1" };

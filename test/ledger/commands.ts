@@ -29,6 +29,8 @@ export interface SubmitItem {
   readonly priority: number;
   readonly maxAttempts: number;
   readonly delayMs: number;
+  /** Whether a delay is given as a time. */
+  readonly byTime: boolean;
 }
 
 export type Command = { readonly handle: number } & (
@@ -97,6 +99,7 @@ const submit = fc.record({
       priority: fc.constantFrom(0, 0, 1, -1),
       maxAttempts: fc.integer({ min: 1, max: 3 }),
       delayMs,
+      byTime: fc.boolean(),
     }),
     { minLength: 1, maxLength: 4 },
   ),

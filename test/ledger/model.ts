@@ -120,37 +120,38 @@ export class Model {
       : undefined;
   }
 
-  settle(jobId: string, workerId: string, attempt: number, end: ModelEnd): boolean {
+  settle(jobId: string, workerId: string, attempt: number, end: ModelEnd): ModelStatus | null {
     const job = this.isOwned(jobId, workerId, attempt);
-    if (job === undefined) return false;
+    if (job === undefined) return null;
     const mustStop = job.cancelAskedAt !== null;
     switch (end.event) {
       case "succeed":
         this.finish(job, "succeeded", null);
         job.result = end.resultJson;
-        return true;
+        break;
       case "fail":
         this.finish(job, "failed", end.errorMessage);
-        return true;
+        break;
       case "time_out":
         this.finish(job, "timed_out", end.errorMessage);
-        return true;
+        break;
       case "stop":
         this.finish(job, "cancelled", null);
-        return true;
+        break;
       case "retry":
         if (mustStop) this.finish(job, "cancelled", null);
-        else if (job.attempt >= job.maxAttempts) return false;
+        else if (job.attempt >= job.maxAttempts) return null;
         else this.requeue(job, end.errorMessage, this.now + end.delayMs);
-        return true;
+        break;
       case "release":
         if (mustStop) this.finish(job, "cancelled", null);
         else {
           job.status = "queued";
           job.attempt -= 1;
         }
-        return true;
+        break;
     }
+    return job.status;
   }
 
   beat(

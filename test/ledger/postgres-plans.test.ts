@@ -52,6 +52,7 @@ const VALUES: Record<StatementName, readonly Value[]> = {
     100,
     "c",
     null,
+    none,
   ],
   claim: ["worker-1", ["task0", "task1", "none"], 500, "c", "m"],
   settle: [

@@ -156,17 +156,16 @@ class Run {
     items: Extract<Command, { verb: "submit" }>["items"],
   ): Promise<void> {
     const nowMs = await this.#harness.nowMs();
-    const jobs = items.map(({ delayMs, ...rest }) => ({
-      delayMs,
-      ...newJob({ ...rest, runAtMs: delayMs === 0 ? null : nowMs + delayMs }),
-    }));
+    const jobs = items.map(({ delayMs, byTime, ...rest }) =>
+      newJob({ ...rest, ...(byTime && delayMs > 0 ? { runAtMs: nowMs + delayMs } : { delayMs }) }),
+    );
     this.#ids.push(...jobs.map((job) => job.jobId));
     const outcomes = await ledger.submit(jobs, { maxDepth: this.#maxDepth });
     const answers = outcomes.map((outcome) =>
       outcome.kind === "full" ? outcome.depth : outcome.kind,
     );
-    const expected = jobs.map(({ jobId, payloadJson, delayMs }, at) => {
-      const { task, priority, maxAttempts } = present(items[at]);
+    const expected = jobs.map(({ jobId, payloadJson }, at) => {
+      const { task, priority, maxAttempts, delayMs } = present(items[at]);
       const given = { jobId, payloadJson, delayMs, task, priority, maxAttempts };
       return this.#model.submit(given, this.#maxDepth);
     });

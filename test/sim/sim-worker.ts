@@ -3,12 +3,13 @@
  * go on as if nothing had happened, writing what it still believes; or die with all that it held.
  */
 import type { Claim } from "../../src/job/job.js";
+import type { Status } from "../../src/job/state.js";
 import type { ClaimedJob, End, Ledger, Settlement } from "../../src/ledger/ledger.js";
 import { beat } from "../ledger/acts.js";
 import type { SeededRandom } from "./seeded-random.js";
 
-/** What must become of a settlement: `back` is to the queue. */
-export type Expected = "refused" | "back" | "ended";
+/** What must become of a settlement: the status that it leads to, or null where it is refused. */
+export type Expected = Status | null;
 
 /** What the world checks about each thing that a worker does. */
 export interface Watchman {
@@ -18,7 +19,7 @@ export interface Watchman {
   settled(
     settlements: readonly Settlement[],
     expected: readonly Expected[],
-    answers: readonly boolean[],
+    answers: readonly (Status | null)[],
   ): void;
   told(workerId: string, what: string): void;
 }

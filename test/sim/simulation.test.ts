@@ -80,7 +80,14 @@ describe("it finds", () => {
     }),
     "a sweep that forgets to rescue": () => ({ rescue: () => Promise.resolve([]) }),
     "an end that is answered the wrong way": (ledger) => ({
-      settle: async (settlements) => (await ledger.settle(settlements)).map(() => true),
+      settle: async (settlements) =>
+        (await ledger.settle(settlements)).map((status) => status ?? "succeeded"),
+    }),
+    "a retry that became a cancel, answered as a retry": (ledger) => ({
+      settle: async (settlements) =>
+        (await ledger.settle(settlements)).map((status, at) =>
+          status !== null && settlements[at]?.end.event === "retry" ? "queued" : status,
+        ),
     }),
     "counts that miss one": (ledger) => ({
       async counts() {

@@ -8,7 +8,7 @@
  * time.
  */
 import type { Job } from "../../src/job/job.js";
-import { isTerminal, TRANSITIONS } from "../../src/job/state.js";
+import { isTerminal, TRANSITIONS, type Status } from "../../src/job/state.js";
 import type { ClaimedJob, Ledger, Settlement } from "../../src/ledger/ledger.js";
 import { newJob } from "../ledger/acts.js";
 import { VirtualClock } from "../ledger/virtual-clock.js";
@@ -125,25 +125,27 @@ class World implements Watchman {
     const jobs = await this.#ledger.get(settlements.map(({ jobId }) => jobId));
     return settlements.map(({ workerId, attempt, end }, at) => {
       const job = jobs[at];
-      if (job?.status !== "running") return "refused";
-      if (job.workerId !== workerId || job.attempt !== attempt) return "refused";
-      if (isTerminal(TRANSITIONS[end.event].to) || job.cancelRequestedAtMs !== null) return "ended";
-      return end.event === "retry" && job.attempt >= job.maxAttempts ? "refused" : "back";
+      if (job?.status !== "running") return null;
+      if (job.workerId !== workerId || job.attempt !== attempt) return null;
+      const { to } = TRANSITIONS[end.event];
+      if (isTerminal(to)) return to;
+      if (job.cancelRequestedAtMs !== null) return "cancelled";
+      return end.event === "retry" && job.attempt >= job.maxAttempts ? null : to;
     });
   }
 
   settled(
     settlements: readonly Settlement[],
     expected: readonly Expected[],
-    answers: readonly boolean[],
+    answers: readonly (Status | null)[],
   ): void {
     for (const [at, { jobId, workerId, attempt, end }] of settlements.entries()) {
-      const happened = answers[at] === true;
-      this.#say(workerId, `${end.event} ${jobId}/${String(attempt)}: ${String(happened)}`);
-      if (happened !== (expected[at] !== "refused"))
-        throw new Error(`${end.event} of ${jobId} was answered ${String(happened)}`);
-      if (expected[at] === "ended") this.#countEnding(jobId);
-      if (expected[at] === "back" && end.event === "release")
+      const answer = answers[at] ?? null;
+      this.#say(workerId, `${end.event} ${jobId}/${String(attempt)}: ${answer ?? "refused"}`);
+      if (answer !== expected[at])
+        throw new Error(`${end.event} of ${jobId} was answered ${String(answer)}`);
+      if (answer !== null && isTerminal(answer)) this.#countEnding(jobId);
+      if (answer === "queued" && end.event === "release")
         this.#handedOut.delete(`${jobId}/${String(attempt)}`);
     }
   }
@@ -156,7 +158,7 @@ class World implements Watchman {
     const atMs = this.#clock.nowMs() - this.#startMs;
     this.trace.push(`${String(atMs).padStart(8)} ${who} ${what}`);
     const kind = /^\w+/.exec(what)?.[0] ?? what;
-    const outcome = what.endsWith(": false") ? `${kind} refused` : kind;
+    const outcome = what.endsWith(": refused") ? `${kind} refused` : kind;
     this.tally.set(outcome, (this.tally.get(outcome) ?? 0) + 1);
   }
 

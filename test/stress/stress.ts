@@ -169,13 +169,13 @@ async function runner(
       ledger.settle(settlements),
       ledger.settle(settlements),
     ]);
-    const refused = await record(ledger, books, claimed, settlements, [first, second]);
+    const refused = record(books, claimed, settlements, [first, second]);
     // A retry that is not allowed changed nothing, so the job is still ours to end.
     if (refused.length > 0) {
       const answers = await ledger.settle(refused);
-      answers.forEach((happened, index) => {
+      answers.forEach((status, index) => {
         const jobId = refused[index]?.jobId;
-        if (happened && jobId !== undefined) ended(books, jobId);
+        if (status !== null && jobId !== undefined) ended(books, jobId);
       });
     }
   }
@@ -198,24 +198,23 @@ interface Settled {
 }
 
 /** Books what two racing settles answered; answers the retries that had no attempt left, as failures to record. */
-async function record(
-  ledger: Ledger,
+function record(
   books: Books,
   claimed: readonly ClaimedJob[],
   settlements: readonly Settled[],
-  answers: readonly [boolean[], boolean[]],
-): Promise<Settled[]> {
+  answers: readonly [(Status | null)[], (Status | null)[]],
+): Settled[] {
   const again: Settled[] = [];
-  const wentBack: string[] = [];
   settlements.forEach((settlement, index) => {
-    const wins = Number(answers[0][index] === true) + Number(answers[1][index] === true);
-    if (wins > 1) books.faults.push(`${settlement.jobId} was settled ${String(wins)} times`);
-    if (wins < 2) books.counts.doubleSettlesRefused += 1;
+    const wins = answers.flatMap((of) => of[index] ?? []);
+    if (wins.length > 1)
+      books.faults.push(`${settlement.jobId} was settled as ${wins.join(" and ")}`);
+    if (wins.length < 2) books.counts.doubleSettlesRefused += 1;
     const job = claimed[index]?.job;
-    const back = settlement.end.event === "retry" || settlement.end.event === "release";
-    if (wins === 1 && !back) ended(books, settlement.jobId);
-    if (wins === 1 && back) wentBack.push(settlement.jobId);
-    if (wins === 0) {
+    const [status] = wins;
+    if (status === "queued") books.counts.retried += 1;
+    else if (status !== undefined) ended(books, settlement.jobId);
+    else {
       if (settlement.end.event === "retry" && job?.attempt === job?.maxAttempts)
         again.push({
           ...settlement,
@@ -223,13 +222,6 @@ async function record(
         });
       else books.faults.push(`${settlement.jobId} could not be settled by its owner`);
     }
-  });
-  // What went back either waits again, was claimed again, or was cancelled because a user had asked.
-  const looks = await ledger.get(wentBack);
-  looks.forEach((job, index) => {
-    if (job?.status === "cancelled" && job.cancelRequestedAtMs !== null)
-      ended(books, wentBack[index] ?? "");
-    else books.counts.retried += 1;
   });
   return again;
 }

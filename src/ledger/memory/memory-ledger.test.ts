@@ -29,7 +29,7 @@ async function submitAndClaim(ledger: Ledger, given: Partial<NewJob>): Promise<s
   return claimed?.payloadJson ?? "";
 }
 
-function settle(ledger: Ledger, attempt: number, end: End): Promise<boolean[]> {
+function settle(ledger: Ledger, attempt: number, end: End): ReturnType<Ledger["settle"]> {
   return ledger.settle([{ jobId: "0".repeat(26), workerId: WORKER, attempt, end }]);
 }
 
@@ -39,7 +39,7 @@ test("the payload leaves memory with the runner of the last attempt, and the req
   const payloadJson = await submitAndClaim(ledger, { requestId: "r-1" });
   expect(payloadJson).toBe(`"${id}"`);
   expect(await ledger.payload(id)).toBeNull();
-  expect(await settle(ledger, 1, { event: "succeed", resultJson: "1" })).toEqual([true]);
+  expect(await settle(ledger, 1, { event: "succeed", resultJson: "1" })).toEqual(["succeeded"]);
   expect(await ledger.result(id)).toMatchObject({ resultJson: "1", job: { requestId: "r-1" } });
 });
 
@@ -48,7 +48,7 @@ test("it stays while attempts are left, and leaves with the end", async () => {
   const id = "0".repeat(26);
   await submitAndClaim(ledger, { maxAttempts: 2 });
   expect(await ledger.payload(id)).toBe(`"${id}"`);
-  expect(await settle(ledger, 1, { event: "stop" })).toEqual([true]);
+  expect(await settle(ledger, 1, { event: "stop" })).toEqual(["cancelled"]);
   expect(await ledger.payload(id)).toBeNull();
 });
 
@@ -56,11 +56,11 @@ test("a release brings it back, but not to a job that was cancelled meanwhile", 
   const ledger = open();
   const id = "0".repeat(26);
   const payloadJson = await submitAndClaim(ledger, {});
-  expect(await settle(ledger, 1, { event: "release", payloadJson })).toEqual([true]);
+  expect(await settle(ledger, 1, { event: "release", payloadJson })).toEqual(["queued"]);
   expect(await ledger.payload(id)).toBe(payloadJson);
   await ledger.claim({ workerId: WORKER, tasks: ["echo"], limit: 1 });
   await ledger.cancel([id]);
-  expect(await settle(ledger, 1, { event: "release", payloadJson })).toEqual([true]);
+  expect(await settle(ledger, 1, { event: "release", payloadJson })).toEqual(["cancelled"]);
   expect(await ledger.payload(id)).toBeNull();
 });
 

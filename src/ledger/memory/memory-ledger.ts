@@ -10,7 +10,7 @@
  */
 import { LedgerError } from "../../job/errors.js";
 import type { Job, NewJob } from "../../job/job.js";
-import { isTerminal } from "../../job/state.js";
+import { isTerminal, type Status } from "../../job/state.js";
 import { newlyQueued, owns } from "../../job/transition.js";
 import type { Clock } from "../../runtime/clock.js";
 import type {
@@ -97,17 +97,17 @@ class MemoryLedger implements Ledger {
     });
   }
 
-  settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+  settle(settlements: readonly Settlement[]): Promise<(Status | null)[]> {
     return this.#verb((turn) =>
       settlements.map((settlement) => {
         const { end } = settlement;
         const entry = this.#book.jobs.get(settlement.jobId);
-        if (entry === undefined || !owns(entry.job, settlement)) return false;
-        if (!this.#book.apply(entry, end, turn)) return false;
+        if (entry === undefined || !owns(entry.job, settlement)) return null;
+        if (!this.#book.apply(entry, end, turn)) return null;
         if (end.event === "succeed") entry.resultJson = end.resultJson;
         if (end.event === "release" && entry.job.status === "queued")
           entry.payloadJson ??= end.payloadJson;
-        return true;
+        return entry.job.status;
       }),
     );
   }

@@ -13,6 +13,7 @@
  */
 import { LedgerError } from "../../job/errors.js";
 import type { Job, NewJob } from "../../job/job.js";
+import type { Status } from "../../job/state.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
 import type {
@@ -106,7 +107,7 @@ class PostgresLedger implements Ledger {
     return this.#verb(() => claim(this.#means, request));
   }
 
-  settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+  settle(settlements: readonly Settlement[]): Promise<(Status | null)[]> {
     return this.#verb(() => settle(this.#means, settlements));
   }
 

@@ -1,9 +1,10 @@
 /** Settling: one row per job, ascending by id, which is the order of the locks. */
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
+import { TRANSITIONS, type Status } from "../../job/state.js";
 import type { Settlement } from "../ledger.js";
 import { float8Array, int4Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
-import { number, storableAgeMs, textOrNull, type Row } from "./rows.js";
+import { number, storableAgeMs, textOrNull, toStatus, type Row } from "./rows.js";
 
 interface Placed {
   readonly settlement: Settlement;
@@ -14,30 +15,39 @@ interface Placed {
 export async function settle(
   { run, changes }: Means,
   settlements: readonly Settlement[],
-): Promise<boolean[]> {
-  const happened = settlements.map(() => false);
+): Promise<(Status | null)[]> {
+  const statuses = settlements.map((): Status | null => null);
   for (const round of roundsOf(settlements)) {
     const jobIds = round.map(({ settlement }) => settlement.jobId);
     const telling = changes.tellingOf(jobIds, round.some(goesBack));
     const [row] = await run("settle", settleValues(round, telling));
-    const settled = whatHappened(round, row);
-    for (const { place } of settled) happened[place] = true;
-    changes.made(
-      settled.map(({ settlement }) => settlement.jobId),
-      settled.some(goesBack),
-    );
+    const changed: string[] = [];
+    let work = false;
+    for (const [at, status] of statusesOf(round, row).entries()) {
+      const placed = round[at];
+      if (status === null || placed === undefined) continue;
+      statuses[placed.place] = status;
+      changed.push(placed.settlement.jobId);
+      work ||= status === "queued";
+    }
+    changes.made(changed, work);
   }
-  return happened;
+  return statuses;
 }
 
-/** @param row how many happened, and, where it was not all of them, a JSON array of their ids. */
-function whatHappened(round: readonly Placed[], row: Row | undefined): readonly Placed[] {
-  if (number(row?.[0]) === 0) return [];
+/**
+ * What each of a round has become. @param row how many happened, and, where not all of them led where
+ * their event leads, a JSON object of the statuses by id.
+ */
+function statusesOf(round: readonly Placed[], row: Row | undefined): (Status | null)[] {
+  if (number(row?.[0]) === 0) return round.map(() => null);
   const some = textOrNull(row?.[1] ?? null);
-  if (some === null) return round;
-  const ids: unknown = JSON.parse(some);
-  const found = new Set<unknown>(Array.isArray(ids) ? ids : []);
-  return round.filter(({ settlement }) => found.has(settlement.jobId));
+  if (some === null) return round.map(({ settlement }) => TRANSITIONS[settlement.end.event].to);
+  const byId = new Map(Object.entries(JSON.parse(some) as Record<string, string>));
+  return round.map(({ settlement }) => {
+    const status = byId.get(settlement.jobId);
+    return status === undefined ? null : toStatus(status);
+  });
 }
 
 /**

@@ -31,6 +31,10 @@ export const IDS_PER_MESSAGE = 280;
 export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event].from}'`;
 export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
 export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
+/** Held to the last time that every ledger can hold; null stays null. */
+const noLater = (time: string): string =>
+  `CASE WHEN ${time} > timestamptz '9999-12-31 23:59:59.999Z'
+    THEN timestamptz '9999-12-31 23:59:59.999Z' ELSE ${time} END`;
 
 /** Tells the ids of a table in messages of bounded length. @param channel @param prefix parameters. */
 export const told = (table: string, channel: string, prefix: string): string => `
@@ -51,7 +55,7 @@ const NEED_NOT_WAIT = "set_config('synchronous_commit', 'off', true)";
  * or the default for all: $4 plan_id text[], $5 phase text[], $6 queue text[], $7 priority int4[],
  * $8 run_at float8[] (ms since the epoch), $9 max_attempts int4[], $10 timeout_ms int8[],
  * $11 schema_version int4[] (default 1), $12 request_id text[], $13 idempotency_key text[];
- * $14 how many jobs, $15 the bound; $16 channel, $17 message or null.
+ * $14 how many jobs, $15 the bound; $16 channel, $17 message or null; $18 delay float8[] (ms).
  * Answers how many were admitted (null: none), the depth with them, now (ms), the depth seen before.
  * A refused id that is used already is inserted all the same, and so rejects the call as an admitted
  * one does.
@@ -67,13 +71,15 @@ const SUBMIT = `
     INSERT INTO ${JOBS} (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
       max_attempts, timeout_ms, schema_version, request_id, idempotency_key, status, attempt, created_at)
     SELECT a.job_id, a.task, a.payload_json, a.plan_id, a.phase, coalesce(a.queue, 'default'),
-      coalesce(a.priority, 0), coalesce(timestamptz 'epoch' + ${ms("a.run_at")}, ${NOW}),
+      coalesce(a.priority, 0), coalesce(
+        greatest(timestamptz 'epoch' + ${ms("a.run_at")}, ${noLater(`${NOW} + ${ms("a.delay_ms")}`)}),
+        ${NOW}),
       coalesce(a.max_attempts, 1), a.timeout_ms, coalesce(a.schema_version, 1), a.request_id,
       a.idempotency_key, ${to("release")}, 0, ${NOW}
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int4[],
-        $8::float8[], $9::int4[], $10::int8[], $11::int4[], $12::text[], $13::text[])
+        $8::float8[], $9::int4[], $10::int8[], $11::int4[], $12::text[], $13::text[], $18::float8[])
       WITH ORDINALITY AS a (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
-        max_attempts, timeout_ms, schema_version, request_id, idempotency_key, place)
+        max_attempts, timeout_ms, schema_version, request_id, idempotency_key, delay_ms, place)
     WHERE a.place <= coalesce((SELECT granted FROM admission), 0)
       OR (SELECT true FROM ${JOBS} used WHERE used.job_id = a.job_id LIMIT 1)
   )
@@ -137,7 +143,8 @@ const BACK = `s.event IN ('retry', 'release')`;
 /**
  * $1 job_id text[] (ascending, each once), $2 attempt int4[], $3 worker_id text[], $4 event text[],
  * $5 result_json text[], $6 error_message text[], $7 delay float8[] (ms); $8 how many; $9 channel,
- * $10 messages text[]. Answers how many happened, and their ids where it was not all of them.
+ * $10 messages text[]. Answers how many happened, and their statuses by id where not all of them
+ * happened and led where their event leads.
  */
 const SETTLE = `
   WITH settled AS (
@@ -151,7 +158,7 @@ const SETTLE = `
         ELSE ${to("stop")} END,
       finished_at = CASE WHEN ${BACK} AND j.cancel_requested_at IS NULL THEN NULL ELSE ${NOW} END,
       run_at = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NULL
-        THEN least(${NOW} + ${ms("s.delay_ms")}, timestamptz '9999-12-31 23:59:59.999Z') ELSE j.run_at END,
+        THEN ${noLater(`${NOW} + ${ms("s.delay_ms")}`)} ELSE j.run_at END,
       attempt = j.attempt
         - CASE WHEN s.event = 'release' AND j.cancel_requested_at IS NULL THEN 1 ELSE 0 END,
       result_json = s.result_json,
@@ -163,14 +170,16 @@ const SETTLE = `
     WHERE j.job_id = s.job_id AND j.${from("succeed")} AND j.worker_id = s.worker_id
       AND j.attempt = s.attempt
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
-    RETURNING j.job_id, j.status
+    RETURNING j.job_id, j.status, ${BACK} AS asked_back
   ), sums AS (
-    SELECT count(*) AS n, count(*) FILTER (WHERE status = ${to("retry")}) AS back FROM settled
+    SELECT count(*) AS n, count(*) FILTER (WHERE status = ${to("retry")}) AS back,
+      count(*) FILTER (WHERE asked_back) AS asked_back FROM settled
   ), counted AS (
     UPDATE ${COUNTS} SET running = running - n, queued = queued + back, terminal = terminal + n - back
     FROM sums WHERE only_row = 1 AND n > 0
   )
-  SELECT n, CASE WHEN n <> $8::bigint THEN (SELECT json_agg(job_id) FROM settled) END,
+  SELECT n, CASE WHEN n <> $8::bigint OR back <> asked_back
+      THEN (SELECT json_object_agg(job_id, status) FROM settled) END,
     CASE WHEN n > 0 THEN (SELECT count(pg_notify($9::text, m)) FROM unnest($10::text[]) AS m) END
   FROM sums`;
 

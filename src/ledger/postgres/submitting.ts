@@ -5,7 +5,7 @@ import type { AdmissionBound, SubmitOutcome } from "../ledger.js";
 import { float8Array, int4Array, int8Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
 import { usedValue } from "./failures.js";
-import { number, numberOrNull, storableMs, type Row } from "./rows.js";
+import { number, numberOrNull, storableAgeMs, storableMs, type Row } from "./rows.js";
 
 /** Any depth is below it, and sums of it and a depth are exact. */
 const BEYOND_ALL_DEPTHS = 2 ** 52;
@@ -19,7 +19,7 @@ export async function submit(
   const twice = namedTwice(jobs);
   if (twice !== null) throw usedTwice(twice);
   const [channel, message] = changes.tellingOfSubmit();
-  const values = [...submitValues(jobs, maxDepth), channel, message];
+  const values = [...submitValues(jobs, maxDepth), channel, message, delays(jobs)];
   const [row] = await run("submit", values).catch((error: unknown) => {
     const used = usedId(jobs, error);
     throw used === null ? error : usedTwice(used, error);
@@ -30,7 +30,7 @@ export async function submit(
   return outcomes;
 }
 
-/** The values of the statement but for the last two. */
+/** The values of the statement but for the last three. */
 function submitValues(jobs: readonly NewJob[], maxDepth: number): unknown[] {
   const records = jobs.map((job) => newlyQueued(job, 0));
   const texts = (of: (job: Job) => string | null, fallback: string | null): Buffer =>
@@ -45,7 +45,12 @@ function submitValues(jobs: readonly NewJob[], maxDepth: number): unknown[] {
     texts((job) => job.phase, null),
     texts((job) => job.queue, DEFAULT_QUEUE),
     integers((job) => job.priority, 0),
-    float8Array(unlessAll(jobs.map(givenRunAtMs), null)),
+    float8Array(
+      unlessAll(
+        jobs.map(({ runAtMs }) => (isGiven(runAtMs) ? storableMs(runAtMs) : null)),
+        null,
+      ),
+    ),
     integers((job) => job.maxAttempts, 1),
     int8Array(
       unlessAll(
@@ -74,8 +79,8 @@ function submitOutcomes(
     numberOrNull(row?.[1] ?? null) ?? Math.max(number(row?.[3]), wholeBound(maxDepth), 0);
   return jobs.map((job, place) => {
     if (place >= granted) return { kind: "full", depth };
-    const runAtMs = givenRunAtMs(job) ?? nowMs;
-    return { kind: "accepted", job: { ...newlyQueued(job, nowMs), runAtMs } };
+    const record = newlyQueued(job, nowMs);
+    return { kind: "accepted", job: { ...record, runAtMs: storableMs(record.runAtMs) } };
   });
 }
 
@@ -100,9 +105,15 @@ function usedTwice(jobId: string, cause?: unknown): Error {
   return new Error(`job id ${jobId} is used twice: give every job an id of its own`, { cause });
 }
 
-function givenRunAtMs(job: NewJob): number | null {
-  const { runAtMs } = job;
-  return runAtMs === undefined || runAtMs === null ? null : storableMs(runAtMs);
+function delays(jobs: readonly NewJob[]): Buffer {
+  const delaysMs = jobs.map(({ delayMs }) =>
+    isGiven(delayMs) ? storableAgeMs(Math.max(0, delayMs)) : null,
+  );
+  return float8Array(unlessAll(delaysMs, null));
+}
+
+function isGiven(ms: number | null | undefined): ms is number {
+  return ms !== null && ms !== undefined;
 }
 
 /** A job is admitted while depth < bound: that is the next whole number. */

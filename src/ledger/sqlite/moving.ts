@@ -1,5 +1,6 @@
 /** The verbs that admit jobs and move them on behalf of users and owners. */
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
+import { TRANSITIONS, type Status } from "../../job/state.js";
 import type { Answers, Cell, OperationOf, Row, SettledJob } from "./protocol.js";
 import { text as textOf, toIso } from "./rows.js";
 import type { Transaction } from "./transaction.js";
@@ -44,22 +45,27 @@ function usedTwice(row: Row): Error {
 export function settle(tx: Transaction, { ends }: OperationOf<"settle">): Answers["settle"] {
   let requeued = 0;
   let ended = 0;
-  const happened = ends.map((end) => {
-    const outcome = settleOne(tx, end);
-    if (outcome === "requeued") requeued += 1;
-    if (outcome === "ended") ended += 1;
-    return outcome !== "refused";
+  let otherwise = 0;
+  const statuses = ends.map((end) => {
+    const status = settleOne(tx, end);
+    if (status === "queued") requeued += 1;
+    else if (status !== null) ended += 1;
+    if (status !== TRANSITIONS[end[3]].to) otherwise += 1;
+    return status;
   });
   if (requeued + ended > 0)
     tx.count({ queued: requeued, running: -(requeued + ended), terminal: ended });
-  return requeued + ended === ends.length ? null : happened;
+  return otherwise === 0 ? null : statuses;
 }
 
-function settleOne(tx: Transaction, end: SettledJob): "ended" | "requeued" | "refused" {
+/** @returns the status it has now, or null where nothing happened. */
+function settleOne(tx: Transaction, end: SettledJob): Status | null {
   const { run, now } = tx;
   const [jobId, workerId, attempt, event, text, delayMs] = end;
-  const ended = ({ changes }: { readonly changes: number }): "ended" | "refused" =>
-    changes > 0 ? "ended" : "refused";
+  const ended = ({ changes }: { readonly changes: number }): Status | null =>
+    changes > 0 ? TRANSITIONS[event].to : null;
+  const stopped = (): Status | null =>
+    run.stopRequested.run(now, jobId, workerId, attempt).changes > 0 ? TRANSITIONS.stop.to : null;
   switch (event) {
     case "succeed":
       return ended(run.succeed.run(now, text, jobId, workerId, attempt));
@@ -71,13 +77,10 @@ function settleOne(tx: Transaction, end: SettledJob): "ended" | "requeued" | "re
       return ended(run.stop.run(now, jobId, workerId, attempt));
     case "retry": {
       const dueAt = toIso(tx.nowMs + Math.max(0, delayMs));
-      if (run.retry.run(dueAt, message(text), jobId, workerId, attempt).changes > 0)
-        return "requeued";
-      return ended(run.stopRequested.run(now, jobId, workerId, attempt));
+      return ended(run.retry.run(dueAt, message(text), jobId, workerId, attempt)) ?? stopped();
     }
     case "release":
-      if (run.release.run(jobId, workerId, attempt).changes > 0) return "requeued";
-      return ended(run.stopRequested.run(now, jobId, workerId, attempt));
+      return ended(run.release.run(jobId, workerId, attempt)) ?? stopped();
     default:
       return event satisfies never;
   }

@@ -5,6 +5,7 @@
  * are copied between threads, and objects would cost more than the database does.
  */
 import type { ErrorCode } from "../../job/errors.js";
+import type { Status } from "../../job/state.js";
 
 export type Cell = string | number | null;
 export type Row = Cell[];
@@ -124,8 +125,8 @@ export interface Answers {
   submit: { readonly admitted: number; readonly depth: number } | null;
   /** Job columns, then the payload. */
   claim: readonly Row[];
-  /** Null: all happened. */
-  settle: readonly boolean[] | null;
+  /** Null: each happened, and led where its event leads. Else the status of each, null: it did not happen. */
+  settle: readonly (Status | null)[] | null;
   heartbeat: { readonly cancelRequested: string[]; readonly lost: string[] };
   leave: null;
   cancel: readonly {

@@ -11,6 +11,7 @@
 import { resolve } from "node:path";
 import type { Worker } from "node:worker_threads";
 import type { Job, NewJob } from "../../job/job.js";
+import { TRANSITIONS, type Status } from "../../job/state.js";
 import { newlyQueued } from "../../job/transition.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
@@ -129,16 +130,13 @@ class SqliteLedger implements Ledger {
     );
   }
 
-  settle(settlements: readonly Settlement[]): Promise<boolean[]> {
-    return this.#link.call({ verb: "settle", ends: settlements.map(toSettledJob) }, (happened) => {
-      let requeued = false;
-      for (const [index, { jobId, end }] of settlements.entries()) {
-        if (happened?.[index] === false) continue;
-        this.#watchers.changed(jobId);
-        requeued ||= end.event === "retry" || end.event === "release";
-      }
-      if (requeued) this.#watchers.work();
-      return happened === null ? settlements.map(() => true) : [...happened];
+  settle(settlements: readonly Settlement[]): Promise<(Status | null)[]> {
+    return this.#link.call({ verb: "settle", ends: settlements.map(toSettledJob) }, (answer) => {
+      const statuses = answer ?? settlements.map(({ end }) => TRANSITIONS[end.event].to);
+      for (const [index, { jobId }] of settlements.entries())
+        if (statuses[index] !== null) this.#watchers.changed(jobId);
+      if (statuses.includes("queued")) this.#watchers.work();
+      return [...statuses];
     });
   }
 

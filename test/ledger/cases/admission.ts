@@ -8,6 +8,7 @@ import {
   claim,
   claimOf,
   claimOne,
+  HOUR_MS,
   look,
   newJob,
   newJobs,
@@ -81,11 +82,37 @@ function recordCases({ check }: Cases): void {
     expect(await see(h.ledger, job.jobId)).toEqual(job);
   });
 
+  check("a delay counts from the ledger's own now, to the millisecond", async (h) => {
+    const year = 365 * 24 * HOUR_MS;
+    const given = newJobs(4).map((job, at) => ({
+      ...job,
+      delayMs: present([0, 1_234, year, -5_000][at]),
+    }));
+    const jobs = await accept(h.ledger, given);
+    expect(jobs.map((job) => job.runAtMs - job.createdAtMs)).toEqual([0, 1_234, year, 0]);
+    expect(await h.ledger.get(jobs.map((job) => job.jobId))).toEqual(jobs);
+  });
+
+  check("of a delay and a time the later one holds; a time may have passed", async (h) => {
+    const nowMs = await h.nowMs();
+    const [later, sooner, past] = await accept(h.ledger, [
+      newJob({ runAtMs: nowMs + 2 * HOUR_MS, delayMs: HOUR_MS }),
+      newJob({ runAtMs: nowMs + HOUR_MS, delayMs: 2 * HOUR_MS }),
+      newJob({ runAtMs: nowMs - HOUR_MS }),
+    ]);
+    expect(present(later).runAtMs).toBe(nowMs + 2 * HOUR_MS);
+    expect(present(sooner).runAtMs - present(sooner).createdAtMs).toBe(2 * HOUR_MS);
+    expect(present(past).runAtMs).toBe(nowMs - HOUR_MS);
+    for (const job of [later, sooner, past])
+      expect(await see(h.ledger, present(job).jobId)).toEqual(job);
+  });
+
   check("null stands for left out", async (h) => {
     const job = await acceptOne(h.ledger, {
       planId: null,
       phase: null,
       runAtMs: null,
+      delayMs: null,
       timeoutMs: null,
       requestId: null,
       idempotencyKey: null,
@@ -208,7 +235,7 @@ function racingCases({ check, checkShared }: Cases): void {
         const done = await ledger.settle(
           claimed.map(({ job }) => ({ ...claimOf(job), end: SUCCEED })),
         );
-        expect(done).toEqual(claimed.map(() => true));
+        expect(done).toEqual(claimed.map(() => "succeeded"));
         ended += claimed.length;
       }
     };

@@ -21,6 +21,7 @@ import {
   present,
   retryIn,
   see,
+  settledAs,
   settleOne,
   SUCCEED,
   waitUntil,
@@ -124,7 +125,7 @@ function noWayBackCases({ check }: Cases): void {
       check(`${event} after a request, ${name}: cancelled`, async (h) => {
         const { job, payloadJson } = await jobIn(h.ledger, "running", { maxAttempts });
         await h.ledger.cancel([job.jobId]);
-        expect(await settleOne(h.ledger, claimOf(job), end(payloadJson))).toBe(true);
+        expect(await settledAs(h.ledger, claimOf(job), end(payloadJson))).toBe("cancelled");
         const after = await see(h.ledger, job.jobId);
         expect(after).toMatchObject({ status: "cancelled", errorMessage: null });
         expect(after.finishedAtMs).not.toBeNull();

@@ -127,7 +127,7 @@ function messageCases({ check }: Cases): void {
         end: { event: "fail", errorMessage: present(messages[at]) },
       })),
     );
-    expect(answers).toEqual([true, true, true]);
+    expect(answers).toEqual(["failed", "failed", "failed"]);
     const found = await h.ledger.get(claimed.map(({ job }) => job.jobId));
     expect(found.map((job) => job?.errorMessage)).toEqual(["Error: one", CLEANED, "Error: three"]);
   });
