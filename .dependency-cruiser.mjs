@@ -13,6 +13,7 @@ const CONFIG = "src/config(\\.ts$|/)";
 const ENGINE = "src/engine/";
 const HTTP = "src/http/";
 const COMPOSE = "src/compose\\.ts$";
+const JOBTABLE = "src/jobtable(\\.ts$|/)";
 const PLAN = "src/plan/";
 const CLIENT = "src/client/";
 const STORES = ["memory", "sqlite", "postgres"];
@@ -37,13 +38,13 @@ const LAYERS = [
   { name: "compose", of: COMPOSE, may: [STORE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME] },
   {
     name: "jobtable",
-    of: "src/jobtable\\.ts$",
+    of: JOBTABLE,
     may: [COMPOSE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME],
   },
   {
     name: "index",
     of: "src/index\\.ts$",
-    may: ["src/jobtable\\.ts$", COMPOSE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME, CLIENT],
+    may: [JOBTABLE, COMPOSE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME, CLIENT],
   },
   {
     name: "cli",

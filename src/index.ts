@@ -7,16 +7,18 @@ export { task } from "./task/task.js";
 export type { Isolation, Task, TaskContext, TaskLog, TaskOptions } from "./task/task.js";
 export { Discard, Retry } from "./task/errors.js";
 export type { RetryOptions } from "./task/errors.js";
-export { createJobtable, TaskFailed } from "./jobtable.js";
+export { createJobtable } from "./jobtable.js";
+export { TaskFailed } from "./jobtable/api.js";
 export type {
   InputOf,
   Jobtable,
   JobtableOptions,
   Outcome,
   OutputOf,
+  RetryOutcome,
   SubmitOptions,
   WaitForOptions,
-} from "./jobtable.js";
+} from "./jobtable/api.js";
 export { defineConfig } from "./config/define-config.js";
 export type { SettingsFile } from "./config/define-config.js";
 export { JobtableError, LedgerError } from "./job/errors.js";

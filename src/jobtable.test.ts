@@ -1,6 +1,16 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createJobtable, formatJobId, JobtableError, task, TaskFailed } from "./index.js";
+import {
+  createJobtable,
+  formatJobId,
+  JobtableError,
+  task,
+  TaskFailed,
+  type TaskContext,
+} from "./index.js";
 import { openLedger } from "./compose.js";
 import { silentLogger } from "./runtime/logger.js";
 
@@ -25,6 +35,12 @@ const never = task({
       });
     }),
 });
+
+function signalled(): { readonly reached: Promise<void>; readonly reach: () => void } {
+  let reach: () => void = () => undefined;
+  const reached = new Promise<void>((resolve) => (reach = resolve));
+  return { reached, reach };
+}
 
 async function withJobtable(
   use: (jobtable: ReturnType<typeof create>) => Promise<void>,
@@ -63,6 +79,41 @@ describe("the library", () => {
       });
       expect((await jobtable.result(failing.jobId))?.output).toBeUndefined();
     });
+  });
+
+  test("F24: runs a cancelled job again, on disk also one that had started", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "jobtable-library-"));
+    const [started, released] = [signalled(), signalled()];
+    const until = task({
+      name: "until",
+      async run(given: string, { signal }: TaskContext) {
+        const told = new Promise<string>((resolve) => {
+          signal.addEventListener("abort", () => {
+            resolve("stopped");
+          });
+        });
+        started.reach();
+        return { given, ended: await Promise.race([told, released.reached.then(() => "done")]) };
+      },
+    });
+    const jobtable = createJobtable({ store: `sqlite:${join(folder, "jobs.db")}`, tasks: [until] });
+    try {
+      await jobtable.start();
+      const { jobId } = await jobtable.submit("until", "input");
+      await started.reached;
+      await jobtable.cancel(jobId);
+      expect(await jobtable.wait(jobId)).toMatchObject({ status: "cancelled" });
+      const again = await jobtable.retry(formatJobId(jobId));
+      if (again.kind !== "accepted") throw new Error(again.kind);
+      released.reach();
+      expect(await jobtable.wait(again.job.jobId)).toMatchObject({ status: "succeeded" });
+      const result = await jobtable.result<"until">(again.job.jobId);
+      expect(result?.output).toEqual({ given: "input", ended: "done" });
+      expect(await jobtable.retry("nonsense")).toEqual({ kind: "unknown" });
+    } finally {
+      await jobtable.stop();
+      await rm(folder, { recursive: true });
+    }
   });
 
   test("runs a task without a record", async () => {

@@ -4,17 +4,28 @@
  */
 import type { Job, NewJob } from "../job/job.js";
 import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PRIORITY, MAX_TIMEOUT_MS } from "../job/limits.js";
+import { isTerminal } from "../job/state.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
 import type { InputIssue } from "../task/schema.js";
 import { acceptInput, type AcceptedInput } from "./accepted-input.js";
-import type { EngineObserver, EngineSettings, SubmitRequest, SubmitResult } from "./api.js";
+import type {
+  EngineObserver,
+  EngineSettings,
+  Refusal,
+  RetryResult,
+  SubmitRequest,
+  SubmitResult,
+} from "./api.js";
 import { Batcher } from "./batcher.js";
 import type { CautiousAverage } from "./cautious-average.js";
 import { retryAfterS } from "./retry-after.js";
 
-const NOT_READY: SubmitResult = { kind: "not_ready", reason: "shutting down" };
+const NOT_READY = { kind: "not_ready", reason: "shutting down" } as const satisfies Refusal;
+
+/** What the ledger said. */
+type Recorded = Extract<SubmitResult, { readonly kind: "accepted" | "full" }>;
 
 export interface AdmissionPorts {
   readonly ledger: Ledger;
@@ -49,20 +60,54 @@ export class Admission {
 
   /** Rejects with a `LedgerError` when the job could not be recorded. */
   async submit(request: SubmitRequest): Promise<SubmitResult> {
-    const { tasks, settings, observer } = this.#ports;
     if (this.#isClosed()) return NOT_READY;
-    const decision = acceptInput(tasks, request.task, request.input);
+    const decision = acceptInput(this.#ports.tasks, request.task, request.input);
     const accepted = decision instanceof Promise ? await decision : decision;
     if (accepted.kind !== "input") return accepted;
     if (this.#isClosed()) return NOT_READY;
     const issues = optionIssues(request);
     if (issues.length > 0) return { kind: "invalid", empty: false, issues };
-    if (settings.asyncMaxQueue <= 0) return this.#full(request.task);
-    this.#ports.beforeSubmit();
-    const outcome = await this.#batcher.add(this.#newJob(request, accepted));
-    if (outcome.kind === "full") return this.#full(request.task);
-    observer.jobAccepted(request.task);
-    this.#ports.accepted(outcome.job);
+    return this.#record(this.#newJob(request, accepted));
+  }
+
+  /**
+   * Records anew what has ended, as it was submitted then: its input is not checked again, so that a
+   * process that knows no tasks can do it too. Rejects with a `LedgerError`.
+   */
+  async retry(jobId: string): Promise<RetryResult> {
+    const { ledger } = this.#ports;
+    if (this.#isClosed()) return NOT_READY;
+    const [job] = await ledger.get([jobId]);
+    if (job === undefined || job === null) return { kind: "unknown" };
+    if (!isTerminal(job.status)) return { kind: "not_finished", job };
+    const payloadJson = await ledger.payload(jobId);
+    if (payloadJson === null) return { kind: "payload_gone", job };
+    if (this.#isClosed()) return NOT_READY;
+    const { planId, phase, task, queue, priority, maxAttempts, timeoutMs } = job;
+    const { schemaVersion, requestId } = job;
+    return this.#record({
+      jobId: this.#ports.newId(),
+      planId,
+      phase,
+      task,
+      queue,
+      priority,
+      maxAttempts,
+      timeoutMs,
+      schemaVersion,
+      payloadJson,
+      requestId,
+    });
+  }
+
+  async #record(job: NewJob): Promise<Recorded> {
+    const { settings, observer, beforeSubmit, accepted } = this.#ports;
+    if (settings.asyncMaxQueue <= 0) return this.#full(job.task);
+    beforeSubmit();
+    const outcome = await this.#batcher.add(job);
+    if (outcome.kind === "full") return this.#full(job.task);
+    observer.jobAccepted(job.task);
+    accepted(outcome.job);
     return { kind: "accepted", job: outcome.job };
   }
 
@@ -85,7 +130,7 @@ export class Admission {
     };
   }
 
-  #full(task: string): SubmitResult {
+  #full(task: string): Extract<Refusal, { readonly kind: "full" }> {
     const { settings, runTimes, observer } = this.#ports;
     observer.jobRefused(task);
     return {

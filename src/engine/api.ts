@@ -62,6 +62,16 @@ export type Refusal =
 
 export type SubmitResult = { readonly kind: "accepted"; readonly job: Job } | Refusal;
 
+/** What became of the wish to run once more what has ended. */
+export type RetryResult =
+  /** The new job. */
+  | { readonly kind: "accepted"; readonly job: Job }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "not_finished"; readonly job: Job }
+  /** Its ledger forgets the payloads of what has ended. */
+  | { readonly kind: "payload_gone"; readonly job: Job }
+  | Extract<Refusal, { readonly kind: "full" | "not_ready" }>;
+
 export type SyncOutcome =
   | { readonly kind: "done"; readonly resultJson: string }
   | { readonly kind: "failed"; readonly errorMessage: string }
@@ -113,6 +123,8 @@ export interface Engine {
   wait(jobId: string, options: WaitOptions): Promise<Job | null>;
   result(jobId: string): Promise<JobResult | null>;
   cancel(jobId: string): Promise<CancelOutcome>;
+  /** Records a new job with the payload and the options of one that has ended, whatever its end. Its key is not taken over. Rejects as `submit`. */
+  retry(jobId: string): Promise<RetryResult>;
   list(query: ListQuery): Promise<JobPage>;
   counts(): Promise<Counts>;
   health(): HealthReport;

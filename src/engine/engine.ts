@@ -19,6 +19,7 @@ import type {
   EngineObserver,
   EngineSettings,
   HealthReport,
+  RetryResult,
   SubmitRequest,
   SubmitResult,
   SyncOutcome,
@@ -175,6 +176,10 @@ class JobtableEngine implements Engine {
   async cancel(jobId: string): Promise<CancelOutcome> {
     const [outcome] = await this.#options.ledger.cancel([jobId]);
     return outcome ?? { kind: "unknown" };
+  }
+
+  retry(jobId: string): Promise<RetryResult> {
+    return this.#admission.retry(jobId);
   }
 
   list(query: ListQuery): Promise<JobPage> {

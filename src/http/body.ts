@@ -44,7 +44,7 @@ const badJson = (detail: string): { kind: "refused"; problem: Problem } => ({
   problem: { fault: "bad_json", detail },
 });
 
-export const NO_BODY = "the body is empty: send a JSON object";
+const NO_BODY = "the body is empty: send a JSON object";
 
 export function parseBody(bytes: Buffer, encoding: string | undefined): ParsedBody {
   if (encoding !== undefined && encoding !== "identity")
@@ -55,7 +55,8 @@ export function parseBody(bytes: Buffer, encoding: string | undefined): ParsedBo
         detail: `content-encoding ${encoding} is not supported: send the body as it is`,
       },
     };
-  if (bytes.length === 0) return badJson(NO_BODY);
+  // As if there were none: not every call needs one.
+  if (bytes.length === 0) return { kind: "json", value: undefined };
   // Most bodies are ASCII, the largest (base64) always: those need no decoding.
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) return badJson("the body is not valid UTF-8");

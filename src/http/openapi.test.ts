@@ -95,6 +95,7 @@ describe("the OpenAPI document", () => {
       "get /openapi.json",
       "get /ready",
       "post /jobs",
+      "post /jobs/{id}/retry",
       "post /tasks/a.b-c",
       "post /tasks/ocr",
       "post /tasks/{task}",

@@ -49,6 +49,16 @@ export const OPERATIONS = {
       ...errors("JobError", 404, 409),
     },
   },
+  retry: {
+    tags: ["jobs"],
+    operationId: "retry",
+    summary: "Run once more what has ended, as a new job",
+    params: JobParams,
+    response: {
+      202: reply("Accepted", "The new job is recorded", ["Location"]),
+      ...errors("JobError", 404, 409, 429),
+    },
+  },
   wait: {
     tags: ["jobs"],
     operationId: "wait",

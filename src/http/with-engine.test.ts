@@ -159,6 +159,12 @@ describe("a job", () => {
     expect([two.statusCode, two.json<Job>().state]).toEqual([202, "running"]);
     await becomes(running, "cancelled");
     expect((await cancel(running)).statusCode).toBe(409);
+    // Not in memory, which forgets an input once its job has ended.
+    const retried = await post(`/jobs/${waiting}/retry`, {});
+    expect([retried.statusCode, retried.json<Job>().error]).toEqual([
+      409,
+      `job's input is gone: ${waiting}`,
+    ]);
   });
 
   test.each([

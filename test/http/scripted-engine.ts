@@ -89,6 +89,7 @@ export function scriptedEngine(script: Partial<Engine>): Engine {
     wait: unscripted("wait"),
     result: unscripted("result"),
     cancel: unscripted("cancel"),
+    retry: unscripted("retry"),
     list: unscripted("list"),
     counts: async () => ({ queued: 3, running: 2, total: 9, oldestQueuedMs: 1_500 }),
     health: () => ({

@@ -58,7 +58,9 @@ describe("the inline runner", () => {
     expect(await outcomeOf({ text: "a" }, 1)).toEqual(upgraded);
     expect(await outcomeOf({ word: "a" }, 2)).toEqual(upgraded);
     expect(await outcomeOf({ word: "a" }, 3)).toMatchObject({
-      errorMessage: expect.stringMatching(/^UnreadablePayload: task "t": .* upgrade the worker$/) as string,
+      errorMessage: expect.stringMatching(
+        /^UnreadablePayload: task "t": .* upgrade the worker$/,
+      ) as string,
       retry: "never",
     });
   });

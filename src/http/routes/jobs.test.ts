@@ -8,7 +8,7 @@ import {
   registry,
   WIRE_ID,
 } from "../../../test/http/scripted-engine.js";
-import type { Engine, SubmitRequest } from "../../engine/api.js";
+import type { Engine, RetryResult, SubmitRequest } from "../../engine/api.js";
 import { LedgerError } from "../../job/errors.js";
 import type { ListQuery } from "../../ledger/ledger.js";
 
@@ -378,6 +378,59 @@ describe("DELETE /jobs/{id}", () => {
       expect(reply.statusCode).toBe(404);
       expect(reply.json()).toEqual({ error: `job not found: ${id}`, code: 63 });
     }
+  });
+});
+
+describe("POST /jobs/{id}/retry", () => {
+  const retrying = (outcome: RetryResult) => {
+    const app = on({ retry: async () => outcome });
+    // With a content type and without a body, as some clients send everything.
+    const headers = { "content-type": "application/json" };
+    return app.inject({ method: "POST", url: `/jobs/${WIRE_ID}/retry`, headers });
+  };
+
+  test("answers like a submit", async () => {
+    const reply = await retrying({ kind: "accepted", job: job() });
+    expect([reply.statusCode, reply.headers.location]).toEqual([202, `/jobs/${WIRE_ID}`]);
+    expect(reply.json()).toEqual({
+      job_id: WIRE_ID,
+      state: "pending",
+      poll_url: `/jobs/${WIRE_ID}`,
+      result_url: `/jobs/${WIRE_ID}/result`,
+    });
+  });
+
+  test.each<[RetryResult, number, object]>([
+    [{ kind: "unknown" }, 404, { error: `job not found: ${WIRE_ID}`, code: 63 }],
+    [
+      { kind: "not_finished", job: job({ status: "running" }) },
+      409,
+      { error: "job not finished (state: running)", code: 409 },
+    ],
+    [
+      { kind: "payload_gone", job: job({ status: "failed" }) },
+      409,
+      {
+        error: `job's input is gone: ${WIRE_ID}`,
+        code: 409,
+        detail: "a store in memory forgets the input of a job that has ended: submit it anew",
+      },
+    ],
+    [
+      { kind: "full", limit: 16, retryAfterS: 3 },
+      429,
+      { error: "async queue full (max 16)", code: 429 },
+    ],
+    [
+      { kind: "not_ready", reason: "shutting down" },
+      503,
+      { error: "service not ready", code: 65, detail: "shutting down" },
+    ],
+  ])("%j", async (outcome, status, body) => {
+    const reply = await retrying(outcome);
+    expect(reply.statusCode).toBe(status);
+    expect(reply.json()).toEqual(body);
+    expect(reply.headers["retry-after"] !== undefined).toBe(status === 429 || status === 503);
   });
 });
 

@@ -1,4 +1,4 @@
-/** The jobs: submit, look, wait, result, cancel, list. */
+/** The jobs: submit, look, wait, result, cancel, retry, list. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { formatJobId, parseJobId } from "../../job/id.js";
 import type { Job } from "../../job/job.js";
@@ -46,6 +46,10 @@ export function jobRoutes(
     { url: "/jobs/:id/result", shape },
     { GET: { schema: OPERATIONS.result, handler: result(context, replies) } },
   );
+  only(
+    { url: "/jobs/:id/retry", shape },
+    { POST: { schema: OPERATIONS.retry, handler: retry(context, replies) } },
+  );
 }
 
 function submit({ engine }: HttpContext, replies: Replies, defaultTask: string | null): Handler {
@@ -71,9 +75,38 @@ function submit({ engine }: HttpContext, replies: Replies, defaultTask: string |
       replies.refuse(reply, refusalProblem(outcome, "jobs"));
       return;
     }
-    const jobId = formatJobId(outcome.job.jobId);
-    void reply.header("location", `/jobs/${jobId}`);
-    replies.answer(reply, 202, acceptedJson(jobId));
+    answerAccepted(replies, reply, outcome.job);
+  };
+}
+
+function retry({ engine }: HttpContext, replies: Replies): Handler {
+  return async (request, reply) => {
+    const jobId = parseJobId(idOf(request));
+    const outcome = jobId === null ? ({ kind: "unknown" } as const) : await engine.retry(jobId);
+    switch (outcome.kind) {
+      case "accepted":
+        answerAccepted(replies, reply, outcome.job);
+        return;
+      case "unknown":
+        replies.refuse(reply, jobNotFound(request));
+        return;
+      case "not_finished":
+        replies.refuse(reply, notFinished(outcome.job));
+        return;
+      case "payload_gone":
+        replies.refuse(reply, {
+          fault: "conflict",
+          error: `job's input is gone: ${idOf(request)}`,
+          detail: "a store in memory forgets the input of a job that has ended: submit it anew",
+        });
+        return;
+      case "full":
+      case "not_ready":
+        replies.refuse(reply, refusalProblem(outcome, "jobs"));
+        return;
+      default:
+        outcome satisfies never;
+    }
   };
 }
 
@@ -135,11 +168,7 @@ function result({ engine }: HttpContext, replies: Replies): Handler {
     const { job, resultJson } = found;
     if (job.status !== "succeeded") {
       const reason = job.errorMessage ?? (job.status === "cancelled" ? "cancelled" : undefined);
-      replies.refuse(reply, {
-        fault: "conflict",
-        error: `job not finished (state: ${STATES[job.status]})`,
-        ...(reason === undefined ? {} : { reason }),
-      });
+      replies.refuse(reply, { ...notFinished(job), ...(reason === undefined ? {} : { reason }) });
       return;
     }
     if (resultJson === null) throw new Error(`succeeded without a result: ${job.jobId}`);
@@ -170,6 +199,16 @@ function cancel({ engine }: HttpContext, replies: Replies): Handler {
 function answerJob(replies: Replies, reply: FastifyReply, job: Job | null, nowMs: number): void {
   if (job === null) replies.refuse(reply, jobNotFound(reply.request));
   else replies.answer(reply, 200, jobJson(job, nowMs));
+}
+
+function answerAccepted(replies: Replies, reply: FastifyReply, job: Job): void {
+  const jobId = formatJobId(job.jobId);
+  void reply.header("location", `/jobs/${jobId}`);
+  replies.answer(reply, 202, acceptedJson(jobId));
+}
+
+function notFinished({ status }: Job): Problem {
+  return { fault: "conflict", error: `job not finished (state: ${STATES[status]})` };
 }
 
 function jobNotFound(request: FastifyRequest): Problem {

@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Ledger } from "../ledger/ledger.js";
+import { openSqliteLedger } from "../ledger/sqlite/sqlite-ledger.js";
+import { silentLogger } from "../runtime/logger.js";
+import { createRig, HeldTask, stopped, submitted, withRig } from "../../test/engine-rig.js";
+import { FAST_FOLDER } from "../../test/ledger/sqlite-factory.js";
+import { settled, VirtualClock } from "../../test/virtual-clock.js";
+
+const UNKNOWN_ID = "01JZZZZZZZZZZZZZZZZZZZZZZZ";
+/** By the ledger's hints alone: the clock stands still. */
+const UNTIL_END = { timeoutMs: 60_000, until: "end" } as const;
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** Unlike the one in memory it keeps what ran. */
+async function onDisk(): Promise<{ readonly ledger: Ledger; readonly clock: VirtualClock }> {
+  const folder = await mkdtemp(join(FAST_FOLDER, "jobtable-retry-"));
+  const clock = new VirtualClock();
+  const path = join(folder, "jobs.db");
+  const ledger = await openSqliteLedger({ path, clock, logger: silentLogger });
+  closers.push(async () => {
+    await ledger.close();
+    await rm(folder, { recursive: true });
+  });
+  return { ledger, clock };
+}
+
+describe("a retry by a user", () => {
+  test("F24: of a cancelled job is a new one that runs, with the payload and the options of the old", async () => {
+    const echo = { name: "echo", run: (input: unknown) => input };
+    await withRig({ ...(await onDisk()), tasks: [echo] }, async ({ engine }) => {
+      const options = { priority: 7, maxAttempts: 3, timeoutMs: 60_000, requestId: "r1" };
+      const first = await engine.submit({
+        task: "echo",
+        input: { n: 1 },
+        delayMs: 1_000,
+        ...options,
+      });
+      const old = first.kind === "accepted" ? first.job.jobId : "";
+      expect(await engine.cancel(old)).toMatchObject({ kind: "cancelled" });
+      const again = await engine.retry(old);
+      if (again.kind !== "accepted") throw new Error(again.kind);
+      expect(again.job).toMatchObject({ ...options, status: "queued", attempt: 0, task: "echo" });
+      const { jobId } = again.job;
+      expect(jobId).not.toBe(old);
+      expect(await engine.wait(jobId, UNTIL_END)).toMatchObject({ status: "succeeded" });
+      expect(await engine.result(jobId)).toMatchObject({ resultJson: '{"n":1}' });
+      expect(await engine.get(old)).toMatchObject({ status: "cancelled" });
+    });
+  });
+
+  test("says why it can't be", async () => {
+    const held = new HeldTask("held");
+    await withRig({ tasks: [held.options] }, async (rig) => {
+      const { engine } = rig;
+      expect(await engine.retry(UNKNOWN_ID)).toEqual({ kind: "unknown" });
+      const ran = await submitted(rig, "held");
+      await settled();
+      expect(await engine.retry(ran)).toMatchObject({
+        kind: "not_finished",
+        job: { status: "running" },
+      });
+      held.call(0).succeed(1);
+      await settled();
+      expect(await engine.retry(ran)).toMatchObject({
+        kind: "payload_gone",
+        job: { status: "succeeded" },
+      });
+    });
+  });
+
+  test("is held to the bound, and refused while stopping", async () => {
+    const rig = createRig({
+      ...(await onDisk()),
+      tasks: [new HeldTask("held").options],
+      settings: { asyncMaxQueue: 1 },
+      worker: false,
+    });
+    const { engine, seen } = rig;
+    const old = await submitted(rig, "held");
+    await engine.cancel(old);
+    expect(await engine.retry(old)).toMatchObject({ kind: "accepted" });
+    expect(await engine.retry(old)).toEqual({ kind: "full", limit: 1, retryAfterS: 1 });
+    expect(seen).toEqual(["accepted held", "accepted held", "refused held"]);
+    await stopped(rig);
+    expect(await engine.retry(old)).toEqual({ kind: "not_ready", reason: "shutting down" });
+  });
+});

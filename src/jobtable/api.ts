@@ -1,0 +1,121 @@
+/** What the library offers, typed by the tasks that it was given. jobtable.ts says how it behaves as a whole. */
+import type { EngineSettings, HealthReport, RetryResult } from "../engine/api.js";
+import type { Job } from "../job/job.js";
+import type { CancelOutcome, Counts, JobPage, ListQuery } from "../ledger/ledger.js";
+import type { Logger } from "../runtime/logger.js";
+import type { Task } from "../task/task.js";
+
+export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<EngineSettings> {
+  /** They run in this process. */
+  readonly tasks: Tasks;
+  /** `memory` or `sqlite:PATH`; default `sqlite:.jobtable/jobs.db`, as for the command line. */
+  readonly store?: string;
+  /** Whether `start` runs jobs here, or only maintains the store. Default true. */
+  readonly worker?: boolean;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+export interface SubmitOptions {
+  /** Echoed with the job; at most 200 characters. */
+  readonly requestId?: string;
+  /** Larger is sooner, -1000 to 1000; default 0. */
+  readonly priority?: number;
+  /** Earliest start from now, whole ms, at most a year; default 0. */
+  readonly delayMs?: number;
+  /** How often it may be tried in all, 1 to 100; default: the task's. */
+  readonly maxAttempts?: number;
+  /** Limit of one run, whole ms, 1 to 30 days; default: the task's. Never more than `modelRunTimeoutMs`. */
+  readonly timeoutMs?: number;
+}
+
+export interface WaitForOptions {
+  /** ms; default 30000. */
+  readonly timeoutMs?: number;
+  /** `end` (default): until it has ended. `change`: until its state is another one. */
+  readonly until?: "change" | "end";
+  readonly signal?: AbortSignal;
+}
+
+export interface Outcome<Output> {
+  readonly job: Job;
+  /** What the handler returned; undefined unless the job succeeded. */
+  readonly output: Output | undefined;
+}
+
+/** What became of the wish to run once more what has ended: `accepted` has the new job. */
+export type RetryOutcome = Exclude<RetryResult, { readonly kind: "full" | "not_ready" }>;
+
+export type NameOf<Tasks extends readonly Task[]> = Tasks[number]["name"];
+type Named<Tasks extends readonly Task[], Name> = Extract<Tasks[number], { readonly name: Name }>;
+export type InputOf<Tasks extends readonly Task[], Name> =
+  Named<Tasks, Name> extends Task<string, infer Input> ? Input : never;
+export type OutputOf<Tasks extends readonly Task[], Name> =
+  Named<Tasks, Name> extends { run(...args: never): infer Returned } ? Awaited<Returned> : never;
+
+export interface Jobtable<Tasks extends readonly Task[]> {
+  /**
+   * Records a job; resolves when it is on disk.
+   * @throws JobtableError `unknown_task`, `invalid_input`, `queue_full`, and as `get`.
+   */
+  submit<Name extends NameOf<Tasks>>(
+    task: Name,
+    input: InputOf<Tasks, Name>,
+    options?: SubmitOptions,
+  ): Promise<Job>;
+  /**
+   * Runs a task now, on the same slots, without a record.
+   * @throws TaskFailed when it fails, its time is up or its caller leaves.
+   * @throws JobtableError as `submit`; `queue_full` where too many wait for a slot.
+   */
+  run<Name extends NameOf<Tasks>>(
+    task: Name,
+    input: InputOf<Tasks, Name>,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<OutputOf<Tasks, Name>>;
+  /**
+   * One look; null where unknown.
+   * @throws JobtableError `invalid_config` (the settings or the store), `ledger_...`; `not_ready` after `stop`.
+   */
+  get(jobId: string): Promise<Job | null>;
+  /** Waits for the end (or a change) of a job; when the time is up, its last state. Null where unknown. @throws as `get`. */
+  wait(jobId: string, options?: WaitForOptions): Promise<Job | null>;
+  /** The job with its output; null where unknown. @throws as `get`. */
+  result<Name extends NameOf<Tasks>>(jobId: string): Promise<Outcome<OutputOf<Tasks, Name>> | null>;
+  /** @throws as `get`. */
+  cancel(jobId: string): Promise<CancelOutcome>;
+  /**
+   * Records a new job with the input and the options of one that has ended, whatever its end.
+   * @throws JobtableError `queue_full`, and as `get`.
+   */
+  retry(jobId: string): Promise<RetryOutcome>;
+  /**
+   * Newest first, `limit` (1 to 1000, default 100) to a page; `cursor` is `nextCursor` of the page before.
+   * @throws JobtableError `invalid_input` for another limit or cursor, and as `get`.
+   */
+  list(query?: Partial<ListQuery>): Promise<JobPage>;
+  counts(): Promise<Counts>;
+  health(): Promise<HealthReport>;
+  /**
+   * Begins to run jobs here (`worker: false`: to maintain the store). Idempotent; can be tried again
+   * when it failed.
+   * @throws as `get`.
+   */
+  start(): Promise<void>;
+  /**
+   * Ends in order what runs (`shutdownTimeoutMs`), then closes the store. Idempotent.
+   * @throws LedgerError when the store could not be closed in order.
+   */
+  stop(): Promise<void>;
+}
+
+/** What `run` rejects with when the task failed, its time was up, or its caller left: no `JobtableError`. */
+export class TaskFailed extends Error {
+  readonly outcome: "failed" | "timeout" | "cancelled";
+
+  constructor(outcome: TaskFailed["outcome"], message: string) {
+    super(message);
+    this.name = "TaskFailed";
+    this.outcome = outcome;
+  }
+}
