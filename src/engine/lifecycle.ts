@@ -12,6 +12,7 @@ import type { Ledger } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import { keepAlive } from "../runtime/keep-alive.js";
 import type { Logger } from "../runtime/logger.js";
+import { within } from "../runtime/within.js";
 import type { TaskRegistry } from "../task/registry.js";
 import type { Admission } from "./admission.js";
 import type { EngineSettings } from "./api.js";
@@ -19,7 +20,6 @@ import type { Maintenance } from "./maintenance.js";
 import type { Runner } from "./runner/runner.js";
 import type { SyncRequests } from "./sync-requests.js";
 import type { Waits } from "./waits.js";
-import { within } from "./within.js";
 import type { WorkerSide } from "./worker-side.js";
 
 export type LifecycleState = "new" | "starting" | "running" | "draining" | "stopped";

@@ -6,8 +6,8 @@
 import type { Ledger } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
+import { within } from "../runtime/within.js";
 import { publicSentence, type LedgerFaults } from "./ledger-faults.js";
-import { within } from "./within.js";
 
 /** Probes time out after a second by default (Kubernetes `timeoutSeconds`). */
 const LOOK_LIMIT_MS = 1_000;

@@ -29,10 +29,6 @@ export class Waits {
     this.#ports = ports;
   }
 
-  get count(): number {
-    return this.#open.size;
-  }
-
   /**
    * @returns the last look: null for an id that was unknown at entry, and the last snapshot seen for
    * a job that was forgotten meanwhile. Rejects with a `LedgerError` when the first look fails.

@@ -17,8 +17,6 @@ export interface HttpSettings {
   readonly requestSizeLimitBytes: number;
   /** The task of a `POST /jobs` that names none; null: the only one, if there is only one. */
   readonly defaultTask: string | null;
-  /** Another reason not to be ready, asked at each `GET /ready`; null: none. */
-  readonly readyExtra?: () => string | null;
 }
 
 export interface HttpContext {

@@ -9,6 +9,7 @@ import type { Engine, EngineObserver } from "../engine/api.js";
 import type { Counts } from "../ledger/ledger.js";
 import { STATUSES } from "../job/state.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
+import { within } from "../runtime/within.js";
 import { tallyCounter, tallyHistogram } from "./tally.js";
 
 export interface HttpMeter {
@@ -203,7 +204,7 @@ function engineGauges(
     looking ??= look(engine).finally(() => {
       looking = null;
     });
-    const counts = await atMost(looking, COUNTS_LIMIT_MS, clock);
+    const counts = await within(clock, COUNTS_LIMIT_MS, looking, () => null);
     up.set(counts === null ? 0 : 1);
     if (counts === null) {
       // No figure is better than an old one.
@@ -222,24 +223,5 @@ async function look(engine: Pick<Engine, "counts">): Promise<Counts | null> {
     return await engine.counts();
   } catch {
     return null;
-  }
-}
-
-/** What `pending` gives, or null once `limitMs` has passed. */
-async function atMost<Value>(
-  pending: Promise<Value | null>,
-  limitMs: number,
-  clock: Clock,
-): Promise<Value | null> {
-  let cancel = (): void => undefined;
-  const late = new Promise<null>((resolve) => {
-    cancel = clock.timer(limitMs, () => {
-      resolve(null);
-    });
-  });
-  try {
-    return await Promise.race([pending, late]);
-  } finally {
-    cancel();
   }
 }

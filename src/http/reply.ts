@@ -4,6 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HttpContext } from "./context.js";
+import { drainUnread } from "./drain.js";
 import { isHeaderSafe } from "./request-id.js";
 import { FAULTS, JSON_TYPE, problemJson, type ErrorShape, type Problem } from "./wire.js";
 
@@ -42,6 +43,7 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
       .header("x-request-id", requestId !== undefined && isHeaderSafe(requestId) ? requestId : id);
     count(request, status);
     void reply.send(body);
+    drainUnread(request.raw, clock);
   }
 
   return {

@@ -5,6 +5,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { appOn, job, SETTINGS, WIRE_ID } from "../../test/http/scripted-engine.js";
+import { VirtualClock } from "../../test/virtual-clock.js";
 import type { Job } from "../job/job.js";
 
 const opened: { app: FastifyInstance; sockets: Socket[] }[] = [];
@@ -150,6 +151,46 @@ describe("a body beyond the limit", () => {
       expect(reply.status).toBe(413);
       expect(await reply.json()).toMatchObject({ error: "request entity too large", code: 61 });
     }
+  });
+});
+
+describe("a body that goes on after the answer", () => {
+  const head = "Host: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const chunk = `800\r\n${"a".repeat(0x800)}\r\n`;
+
+  test.each([
+    ["beyond the limit", `POST /jobs HTTP/1.1\r\n${head}${chunk}`, "413"],
+    ["of a path nobody knows", `POST /nope HTTP/1.1\r\n${head}${chunk}`, "404"],
+    ["that nobody asked for", `GET /healthz HTTP/1.1\r\n${head}${chunk}`, "200"],
+  ])("%s is read for a while, then the connection is cut", async (_, bytes, status) => {
+    const clock = new VirtualClock();
+    const { socket: connection } = await listening({}, {}, { clock });
+    const socket = await connection();
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    // A reset is as good an end as any.
+    socket.on("error", () => undefined);
+    socket.write(bytes);
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    socket.write(chunk);
+    await clock.advance(4_999);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1);
+    socket.end();
+    await closed;
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test("and ends may be followed by the next request", async () => {
+    const clock = new VirtualClock();
+    const { socket: connection } = await listening({}, {}, { clock });
+    const socket = await connection();
+    const answers = text(socket);
+    socket.write(`POST /jobs HTTP/1.1\r\n${head}${chunk}`);
+    socket.write(`${chunk}0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(await answers).toMatch(/^HTTP\/1.1 413 [^]*HTTP\/1.1 200 /);
+    socket.end();
+    expect(clock.pendingTimers).toBe(0);
   });
 });
 

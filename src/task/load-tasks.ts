@@ -9,6 +9,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join, resolve } from "node:path";
 import { systemClock, type Clock } from "../runtime/clock.js";
+import { within } from "../runtime/within.js";
 import { invalidTask } from "./invalid-task.js";
 import { describe } from "./failure.js";
 import { TASK_EXTENSIONS } from "./import-file.js";
@@ -41,7 +42,7 @@ export async function loadTasks(
   const tasks: RegisteredTask[] = [];
   for (const file of files) {
     const loading = loadDefinition(file, defaultNameOf(file));
-    tasks.push(await within(loading, limitMs, clock, () => tooSlow(file, limitMs)));
+    tasks.push(await within(clock, limitMs, loading, () => tooSlow(file, limitMs)));
   }
   // Two files of one name are found here, before anything starts.
   createTaskRegistry(tasks);
@@ -117,7 +118,7 @@ async function tryInThread(files: readonly string[], limitMs: number, clock: Clo
     for (const file of files) {
       const answer = new Promise<string | null>((done) => (onFault = done));
       send({ type: "load", file, defaultName: defaultNameOf(file) });
-      const fault = await within(answer, limitMs, clock, () => tooSlow(file, limitMs));
+      const fault = await within(clock, limitMs, answer, () => tooSlow(file, limitMs));
       if (fault !== null) throw invalidTask(fault.startsWith("it ") ? `${file}: ${fault}` : fault);
     }
   } finally {
@@ -126,28 +127,7 @@ async function tryInThread(files: readonly string[], limitMs: number, clock: Clo
   }
 }
 
-function tooSlow(file: string, limitMs: number): Error {
-  return invalidTask(
-    `${file}: still loading after ${String(limitMs)} ms; do slow work in run, not at import`,
-  );
-}
-
-/** The promise, or the error once the limit has passed. */
-async function within<T>(
-  promise: Promise<T>,
-  limitMs: number,
-  clock: Clock,
-  late: () => Error,
-): Promise<T> {
-  let cancel = (): void => undefined;
-  const limit = new Promise<never>((_, reject) => {
-    cancel = clock.timer(limitMs, () => {
-      reject(late());
-    });
-  });
-  try {
-    return await Promise.race([promise, limit]);
-  } finally {
-    cancel();
-  }
+function tooSlow(file: string, limitMs: number): Promise<never> {
+  const words = `still loading after ${String(limitMs)} ms; do slow work in run, not at import`;
+  return Promise.reject(invalidTask(`${file}: ${words}`));
 }

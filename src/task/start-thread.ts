@@ -9,9 +9,8 @@ import {
 import type { FromThread, Greeting, ToThread } from "./thread-protocol.js";
 
 export interface StartedThread {
+  /** Keeps the process alive until it is unref'd; its channel doesn't. */
   readonly worker: Worker;
-  /** Doesn't keep the process alive; the worker does, until it is unref'd. */
-  readonly port: MessagePort;
   readonly send: (message: ToThread) => void;
 }
 
@@ -44,7 +43,6 @@ export function startThread(
   worker.postMessage({ port: port2 } satisfies Greeting, [port2]);
   return {
     worker,
-    port,
     send: (message) => {
       port.postMessage(message);
     },

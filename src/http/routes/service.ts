@@ -7,7 +7,7 @@ import type { Replies } from "../reply.js";
 
 export function serviceRoutes(
   app: FastifyInstance,
-  { engine, settings, metrics }: HttpContext,
+  { engine, metrics }: HttpContext,
   replies: Replies,
   only: Only,
 ): void {
@@ -30,9 +30,9 @@ export function serviceRoutes(
         schema: OPERATIONS.ready,
         async handler(_, reply) {
           const { ready, reason } = await readiness(engine);
-          const why = ready ? (settings.readyExtra?.() ?? null) : (reason ?? "not ready");
-          if (why === null) replies.answer(reply, 200, '{"status":"ready"}');
-          else replies.answer(reply, 503, JSON.stringify({ status: "not ready", reason: why }));
+          const why = { status: "not ready", reason: reason ?? "not ready" };
+          if (ready) replies.answer(reply, 200, '{"status":"ready"}');
+          else replies.answer(reply, 503, JSON.stringify(why));
         },
       },
     },
