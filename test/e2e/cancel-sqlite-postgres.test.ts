@@ -3,19 +3,16 @@
  * how it is answered, how soon a waiter elsewhere hears of the end, what is counted, and that the
  * slot is there for the next job.
  */
-import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
-import { expect, inject, onTestFinished, test } from "vitest";
-import { openAdmin } from "../ledger/postgres-factory.js";
+import { expect, test } from "vitest";
 import { run, scratch, serve, type Server } from "./server.js";
+import { NEW_STORE } from "./stores.js";
 
 const INLINE = resolve(import.meta.dirname, "tasks/act-inline.ts");
 const GRACE_MS = 300;
 /** On a quiet machine it takes some 50 ms. The next heartbeat, which brings the news too, takes ten seconds. */
 const SOON_MS = 1_000;
-
-const STORES = { sqlite: () => "sqlite:jobs.db", postgres: newPostgresStore } as const;
 
 interface Victim {
   readonly task: "act" | "act-inline";
@@ -36,7 +33,7 @@ const VICTIMS: Readonly<Record<string, Victim>> = {
   "one that spins in its thread": { task: "act", input: { spin: true }, graceMs: GRACE_MS },
 };
 
-test.each(Object.entries(STORES))(
+test.each(Object.entries(NEW_STORE))(
   "%s: a job in another process is cancelled at once, whatever it does, and counted so",
   async (_, newStore) => {
     const cwd = scratch();
@@ -136,16 +133,4 @@ async function started(server: Server, { task, input }: Victim): Promise<string>
   const jobId = await server.submit(input, { task });
   expect(await server.until(jobId, "running")).toMatchObject({ state: "running" });
   return jobId;
-}
-
-/** A schema that goes when the test has ended. */
-function newPostgresStore(): string {
-  const server = inject("postgresUrl");
-  const schema = `test_${randomBytes(6).toString("hex")}`;
-  onTestFinished(async () => {
-    const admin = await openAdmin(server);
-    await admin.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-    await admin.end();
-  });
-  return `${server}?schema=${schema}`;
 }

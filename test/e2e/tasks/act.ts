@@ -1,4 +1,6 @@
 /** A task whose input says how it ends, so that a test drives every ending without a clock. */
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { task } from "jobtable";
 
 export interface Act {
@@ -23,7 +25,8 @@ export default task<Act, { said: string }>({
     if (progress !== undefined) context.progress(progress);
     if (fail !== undefined) throw new Error(fail);
     while (spin);
-    if (deaf) await new Promise(() => undefined);
+    // What it waits for would keep a process alive, too.
+    if (deaf) await once(createServer().listen(0, "127.0.0.1"), "close");
     if (hold)
       await new Promise((_, reject) => {
         const stop = (): void => reject(new Error("told to stop"));

@@ -1,0 +1,54 @@
+/** A database server that goes away for a while, under a serving process and a worker. */
+import { expect, onTestFinished, test } from "vitest";
+import { startPostgres } from "../postgres-server.js";
+import { scratch, serve, worker, type Server } from "./server.js";
+
+/** Longer than the first tries to reconnect and than a beat of this test's workers. */
+const DOWN_MS = 4_000;
+
+test.each(["fast", "immediate"] as const)(
+  "a server that was stopped (%s): readiness tells, then waiters, jobs and workers go on by themselves",
+  async (mode) => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.stop());
+    const cwd = scratch();
+    const args = ["--store", postgres.url];
+    const server = await serve([...args, "--no-worker"], { cwd });
+    const working = await worker([...args, "--max-workers", "2", "--worker-timeout", "60s"], {
+      cwd,
+    });
+    const survivor = await started(server, { hold: true });
+    const delayed = await server.submit({ say: "submitted before" }, { delay_ms: 500 });
+    // Open all the while.
+    const wait = server.call("GET", `/jobs/${survivor}/wait?timeout=120000`);
+
+    await postgres.halt(mode);
+    await expect.poll(() => ready(server), { timeout: 20_000 }).toBe(503);
+    expect((await server.call("POST", "/jobs", { hold: true })).status).toBe(503);
+    const downUntilMs = performance.now() + DOWN_MS;
+    await expect
+      .poll(async () => [await ready(server), performance.now() > downUntilMs], {
+        timeout: DOWN_MS + 20_000,
+      })
+      .toEqual([503, true]);
+    await postgres.resume();
+
+    await expect.poll(() => ready(server), { timeout: 30_000 }).toBe(200);
+    const fresh = await server.submit({ say: "submitted after" });
+    expect(await server.ended(fresh)).toMatchObject({ state: "done" });
+    expect(await server.ended(delayed)).toMatchObject({ state: "done", attempt: 1 });
+    expect((await server.call("DELETE", `/jobs/${survivor}`)).status).toBe(202);
+    expect((await wait).json).toMatchObject({ state: "cancelled", attempt: 1 });
+    expect(working.stderr).not.toContain("uncaught");
+  },
+);
+
+async function started(server: Server, input: unknown): Promise<string> {
+  const jobId = await server.submit(input);
+  expect(await server.until(jobId, "running")).toMatchObject({ state: "running" });
+  return jobId;
+}
+
+async function ready(server: Server): Promise<number> {
+  return (await server.call("GET", "/ready")).status;
+}
