@@ -18,9 +18,9 @@ test.each(["fast", "immediate"] as const)(
       cwd,
     });
     const survivor = await started(server, { hold: true });
-    const delayed = await server.submit({ say: "submitted before" }, { delay_ms: 500 });
-    // Open all the while.
+    // Open all the while; it has looked by the time that the next one is answered.
     const wait = server.call("GET", `/jobs/${survivor}/wait?timeout=120000`);
+    const delayed = await server.submit({ say: "submitted before" }, { delay_ms: 500 });
 
     await postgres.halt(mode);
     await expect.poll(() => ready(server), { timeout: 20_000 }).toBe(503);
