@@ -4,6 +4,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { readFileSync } from "node:fs";
+import { ClientError } from "../client/transport.js";
 import { JobtableError } from "../job/errors.js";
 import { addCleanup } from "./commands/cleanup.js";
 import { addConfig } from "./commands/config.js";
@@ -63,7 +64,8 @@ function version(): string {
 }
 
 function complainOf(error: unknown, terminal: Terminal): void {
-  if (error instanceof JobtableError) terminal.complain(error.message);
+  if (error instanceof JobtableError || error instanceof ClientError)
+    terminal.complain(error.message);
   else if (error instanceof Error) terminal.complain(`bug: ${error.stack ?? error.message}`);
   else terminal.complain(`bug: ${String(error)}`);
 }

@@ -1,12 +1,8 @@
-/**
- * The ledger for a command that asks or records something and ends: opened, used, closed. It runs
- * no jobs. A store in memory lives within one serving process, so these commands can't reach it.
- */
+/** The ledger for a command that works on the store itself and ends: opened, used, closed. It runs no jobs. */
 import { openLedger } from "../compose.js";
 import { createEngine } from "../engine/engine.js";
 import type { Config } from "../config/settings.js";
 import type { Engine } from "../engine/api.js";
-import { parseJobId } from "../job/id.js";
 import type { Ledger } from "../ledger/ledger.js";
 import { createLogger, type Logger } from "../runtime/logger.js";
 import { createTaskRegistry, type RegisteredTask } from "../task/registry.js";
@@ -51,7 +47,7 @@ export async function withLedger<Answer>(
 export function refuseMemory({ store }: Config): void {
   if (store === "memory")
     throw misuse(
-      "setting store: memory lives inside one serving process; ask that server over HTTP, or give all processes one sqlite:PATH",
+      "setting store: memory lives inside one serving process; ask that server with --server, or give all processes one sqlite:PATH",
     );
 }
 
@@ -61,14 +57,4 @@ function quietLogger({ config, settings }: Pick<Invocation, "config" | "settings
     ({ name, origin }) => name === "log_level" && origin.kind !== "default",
   );
   return createLogger(asked ? config.logLevel : "warn");
-}
-
-/** @returns the table's id. @throws JobtableError for text that can't be a job's id. */
-export function jobIdFrom(text: string | undefined): string {
-  const jobId = parseJobId(text ?? "");
-  if (jobId === null)
-    throw misuse(
-      `${JSON.stringify(text)} is no job id; expected job_ and 26 characters, or those alone`,
-    );
-  return jobId;
 }

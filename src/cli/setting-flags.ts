@@ -36,6 +36,9 @@ export function addSettingFlags(command: Command, names: readonly SettingName[])
       heading,
     ),
   );
+  // What everyone calls it where there is a server to send it to.
+  if (names.includes("server"))
+    command.addOption(new Option("--token <value>", "the same as --auth-token").helpGroup(heading));
   for (const name of names)
     command.addOption(
       new Option(`${flagOf(name)} <value>`, `${settingRow(name).meaning} ${hint(name)}`).helpGroup(
@@ -61,6 +64,8 @@ export async function settingsFrom(options: Readonly<Record<string, unknown>>): 
     const given = options[new Option(flagOf(name)).attributeName()];
     if (typeof given === "string") flags[name] = given;
   }
+  const token = options["token"];
+  if (typeof token === "string") flags.auth_token ??= token;
   const named = options["config"];
   const file = await readConfigFile(
     typeof named === "string" ? named : undefined,

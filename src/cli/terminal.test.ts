@@ -22,3 +22,28 @@ test("a reader that goes away is no trouble, and does not hold up the end", asyn
   await terminal.flush();
   expect(stdout.destroyed).toBe(true);
 });
+
+test("a trouble can't steer the terminal", async () => {
+  const stderr = new PassThrough();
+  const terminal = createTerminal({ stdin: Readable.from([]), stdout: new PassThrough(), stderr });
+  terminal.complain("job failed: \u001b[2J\u001b]0;owned\u0007oops");
+  expect(String(stderr.read())).toBe("jobtable: job failed: oops\n");
+});
+
+test("width, colour and what changes are for terminals only", () => {
+  const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 72 });
+  const stderr = new PassThrough();
+  const streams = { stdin: Readable.from([]), stdout, stderr };
+  const terminal = createTerminal(streams);
+  expect(terminal.look).toEqual({ columns: 72, colour: true });
+  stdout.columns = 50;
+  expect(terminal.look.columns).toBe(50);
+  expect(terminal.liveAnswer()).not.toBeNull();
+  expect(terminal.liveStatus()).toBeNull();
+  expect(createTerminal(streams, { NO_COLOR: "1" }).look.colour).toBe(false);
+  expect(createTerminal(streams, { TERM: "dumb" }).liveAnswer()).toBeNull();
+  expect(createTerminal({ ...streams, stdout: stderr }).look).toEqual({
+    columns: null,
+    colour: false,
+  });
+});

@@ -3,6 +3,9 @@
  * error. A reader of our output that goes away (`| head`) is no trouble.
  */
 import type { Readable, Writable } from "node:stream";
+import { LiveText } from "./live-text.js";
+import { wantsColour, type Look } from "./look.js";
+import { clean } from "./text.js";
 
 export interface Terminal {
   /** One answer; the line's end is added. */
@@ -11,27 +14,50 @@ export interface Terminal {
   complain(text: string): void;
   /** Text of several lines to standard error. */
   explain(text: string): void;
+  /** How what is printed may look. */
+  readonly look: Look;
+  /** An answer that changes while someone watches standard output; null where nobody does. */
+  liveAnswer(): LiveText | null;
+  /** What goes on meanwhile, for someone who watches standard error; null where nobody does. */
+  liveStatus(): LiveText | null;
   /** All of standard input. */
   readInput(): Promise<string>;
   /** Resolves when what was printed has been handed on, so that the process may end. */
   flush(): Promise<void>;
 }
 
-interface Streams {
+/** A terminal's own streams have the last two. */
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+export interface Streams {
   readonly stdin: Readable;
-  readonly stdout: Writable;
-  readonly stderr: Writable;
+  readonly stdout: Output;
+  readonly stderr: Output;
 }
 
-export function createTerminal({ stdin, stdout, stderr }: Streams): Terminal {
+export function createTerminal(
+  { stdin, stdout, stderr }: Streams,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Terminal {
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") throw error;
     });
+  const live = (stream: Output): LiveText | null =>
+    stream.isTTY === true && env["TERM"] !== "dumb" ? new LiveText(stream) : null;
   return {
     print: (text) => void stdout.write(`${text}\n`),
     complain: (text) => void stderr.write(`jobtable: ${oneLine(text)}\n`),
     explain: (text) => void stderr.write(`${text}\n`),
+    get look() {
+      const isTerminal = stdout.isTTY === true;
+      return {
+        columns: isTerminal ? (stdout.columns ?? null) : null,
+        colour: wantsColour(env, isTerminal),
+      };
+    },
+    liveAnswer: () => live(stdout),
+    liveStatus: () => live(stderr),
     async readInput() {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin as AsyncIterable<Buffer | string>)
@@ -53,5 +79,5 @@ function flushed(stream: Writable): Promise<void> {
 }
 
 function oneLine(text: string): string {
-  return text.trim().replaceAll(/\s*[\r\n]+\s*/g, " ");
+  return clean(text.trim().replaceAll(/\s*[\r\n]+\s*/g, " "));
 }

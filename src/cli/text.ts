@@ -1,29 +1,62 @@
-/** How answers look to people: tables, times, sizes of things. Scripts ask for `--json`. */
+/**
+ * Text as a terminal shows it. Jobs carry what strangers sent, so whatever is printed goes through
+ * `clean` first: a control character could move the cursor, write over what stands there, or worse.
+ */
+import stringWidth from "string-width";
+import { stripVTControlCharacters } from "node:util";
 
-/** Columns as wide as they need to be, without trailing blanks. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [head, ...rows].map((cells) => cells.map(printable));
-  const widths = head.map((_, column) =>
-    Math.max(...all.map((cells) => (cells[column] ?? "").length)),
+/** C0, DEL, C1, and the separators of lines and paragraphs. */
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+/** Marks that turn the direction of what follows, so that it reads as something else. */
+const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE_IN_JSON = new RegExp(
+  `[\\u007f-\\u009f\\u2028\\u2029]|${DIRECTION.source}`,
+  DIRECTION.flags,
+);
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** One line without anything that steers a terminal. */
+export function clean(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(CONTROL, " ").replaceAll(DIRECTION, "");
+}
+
+/** The same JSON value; what could steer a terminal can only stand in its strings, and is escaped. */
+export function safeJson(json: string): string {
+  return json.replaceAll(
+    UNSAFE_IN_JSON,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-  return all
-    .map((cells) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
-    .map((line) => line.trimEnd())
-    .join("\n");
 }
 
-/** `name: value` lines, the values in one column. Null values are left out. */
-export function fields(pairs: readonly (readonly [string, string | null])[]): string {
-  const shown = pairs.filter(([, value]) => value !== null);
-  const width = Math.max(...shown.map(([name]) => name.length)) + 2;
-  return shown
-    .map(([name, value]) => `${`${name}:`.padEnd(width)}${printable(value ?? "")}`)
-    .join("\n");
+/** JSON text for people: the same value, indented. */
+export function indentJson(json: string): string {
+  return safeJson(JSON.stringify(JSON.parse(json), null, 2));
 }
 
-/** Control characters could move the cursor or colour the terminal: jobs carry what strangers sent. */
-function printable(text: string): string {
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+/** How many columns of a terminal the text takes: two for East Asian wide characters and emoji. */
+export function widthOf(text: string): number {
+  return stringWidth(text);
+}
+
+/** At most `width` (>= 1) columns, with an ellipsis where it was cut. */
+export function clip(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  // A colour cut in half would be worse than none.
+  const uncoloured = stripVTControlCharacters(text);
+  let cut = "";
+  let taken = 0;
+  for (const { segment } of graphemes.segment(uncoloured)) {
+    taken += widthOf(segment);
+    if (taken > width - 1) break;
+    cut += segment;
+  }
+  return `${cut}…`;
+}
+
+/** With blanks at its end up to `width` columns. */
+export function pad(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - widthOf(text)));
 }
 
 /** `850 ms`, `12.3 s`, `4 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
@@ -35,19 +68,4 @@ export function formatMs(ms: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   return `${Math.floor(minutes / 1_440)} d ${Math.floor((minutes % 1_440) / 60)} h`;
-}
-
-/** `2026-03-01T10:00:00.000Z`; null stays null. */
-export function formatTime(timeMs: number | null): string | null {
-  return timeMs === null ? null : new Date(timeMs).toISOString();
-}
-
-/** At most `length` characters, with an ellipsis where it was cut. */
-export function shorten(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
-}
-
-/** JSON text for people: the same value, indented. */
-export function indentJson(json: string): string {
-  return JSON.stringify(JSON.parse(json), null, 2);
 }

@@ -30,6 +30,7 @@ export type SettingRow =
   | (Named & { readonly kind: "text"; readonly default: string | null })
   | (Named & { readonly kind: "secret"; readonly default: null })
   | (Named & { readonly kind: "store"; readonly default: string })
+  | (Named & { readonly kind: "url"; readonly default: null })
   | (Named & {
       readonly kind: "choice";
       readonly choices: readonly string[];
@@ -186,7 +187,8 @@ export const SETTINGS = {
     env: ["JOBTABLE_AUTH_TOKEN"],
     kind: "secret",
     default: null,
-    meaning: "What clients send as `Authorization: Bearer`; none: loopback only.",
+    meaning:
+      "What clients send as `Authorization: Bearer`, and commands to their server; a server without one: loopback only.",
   },
   request_size_limit: {
     key: "requestSizeLimitBytes",
@@ -211,6 +213,13 @@ export const SETTINGS = {
     default: "sqlite:.jobtable/jobs.db",
     meaning:
       "Where jobs are recorded: memory (gone with the process), sqlite:PATH or postgres://USER@HOST/DATABASE?schema=NAME.",
+  },
+  server: {
+    key: "server",
+    env: ["JOBTABLE_SERVER"],
+    kind: "url",
+    default: null,
+    meaning: "The server that submit, jobs and diagnostics ask; none: they open the store.",
   },
   log_level: {
     key: "logLevel",

@@ -64,6 +64,10 @@ function valueOf(row: SettingRow, raw: unknown): SettingValue | undefined {
       const text = textOf(raw);
       return text !== undefined && STORE.test(text) ? text : undefined;
     }
+    case "url": {
+      const text = textOf(raw);
+      return text !== undefined && isServerUrl(text) ? text : undefined;
+    }
     case "choice": {
       const text = textOf(raw);
       return text !== undefined && row.choices.includes(text) ? text : undefined;
@@ -74,6 +78,13 @@ function valueOf(row: SettingRow, raw: unknown): SettingValue | undefined {
 }
 
 const MS_PER = { ms: 1, s: 1_000 } as const;
+
+/** A name or password in it would be refused by every request; the token has a setting of its own. */
+function isServerUrl(text: string): boolean {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
+  const { username, password, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === "");
+}
 
 function textOf(raw: unknown): string | undefined {
   return typeof raw === "string" ? raw.trim() : undefined;
@@ -114,6 +125,8 @@ export function expectation(row: SettingRow): string {
       return "one line of text";
     case "store":
       return "memory, sqlite:PATH or postgres://USER@HOST/DATABASE";
+    case "url":
+      return "http://HOST:PORT or https://HOST";
     case "choice":
       return `one of ${row.choices.join(", ")}`;
     default:
@@ -134,7 +147,7 @@ export function formatValue(row: SettingRow, value: SettingValue): string {
 export function maskValue(row: SettingRow, value: SettingValue): SettingValue {
   if (typeof value !== "string") return value;
   if (row.kind === "secret") return "***";
-  return row.kind === "store" ? maskStore(value) : value;
+  return row.kind === "store" || row.kind === "url" ? maskStore(value) : value;
 }
 
 /**

@@ -108,7 +108,7 @@ describe("jobs", () => {
     expect(await jobs("result", failed)).toMatchObject({ code: 1, stdout: "" });
     expect(await jobs("cancel", done)).toMatchObject({
       code: 1,
-      stderr: `jobtable: job ${done} has already ended (done)\n`,
+      stderr: "jobtable: job already finished (state: done)\n",
     });
   });
 

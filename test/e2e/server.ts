@@ -19,7 +19,7 @@ export const ACT = resolve(import.meta.dirname, "tasks/act.ts");
 
 /** What was set for whoever runs the tests must not leak into what they start. */
 const ENV = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(JOBTABLE|CLEVERAGENTS)_/.test(name)),
+  Object.entries(process.env).filter(([name]) => !/^((JOBTABLE|CLEVERAGENTS)_|(NO|FORCE)_COLOR$)/.test(name)),
 );
 
 /** A folder of its own for this test. */

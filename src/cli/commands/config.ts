@@ -4,7 +4,8 @@ import { describeOrigin } from "../../config.js";
 import { SETTING_NAMES, settingRow } from "../../config/settings.js";
 import { formatValue, maskValue } from "../../config/values.js";
 import { EXIT, type ExitCode } from "../exit-code.js";
-import { table } from "../text.js";
+import type { Look } from "../look.js";
+import { table, type Column } from "../table.js";
 import { addVerb, type Invocation, type Runner } from "../verb.js";
 
 export function addConfig(program: Command, runner: Runner): void {
@@ -18,7 +19,7 @@ export function addConfig(program: Command, runner: Runner): void {
 }
 
 async function run({ settings, json, terminal }: Invocation): Promise<ExitCode> {
-  terminal.print(json ? asJson(settings) : asTable(settings));
+  terminal.print(json ? asJson(settings) : asTable(settings, terminal.look));
   return EXIT.done;
 }
 
@@ -32,13 +33,20 @@ function asJson(settings: Invocation["settings"]): string {
   return JSON.stringify(Object.fromEntries(entries), null, 2);
 }
 
-function asTable(settings: Invocation["settings"]): string {
+const COLUMNS: readonly Column[] = [
+  { head: "SETTING", importance: 3 },
+  { head: "VALUE", importance: 2, least: 12 },
+  { head: "FROM", importance: 1, least: 12 },
+];
+
+function asTable(settings: Invocation["settings"], look: Look): string {
   return table(
-    ["SETTING", "VALUE", "FROM"],
+    COLUMNS,
     settings.map(({ name, value, origin }) => [
       name,
       formatValue(settingRow(name), value),
       describeOrigin(origin),
     ]),
+    look,
   );
 }

@@ -6,7 +6,9 @@ import type { Counts, WorkerRecord } from "../../ledger/ledger.js";
 import { systemClock } from "../../runtime/clock.js";
 import { EXIT, type ExitCode } from "../exit-code.js";
 import { withLedger } from "../session.js";
-import { formatMs, formatTime, table } from "../text.js";
+import { stateColour, type Look } from "../look.js";
+import { table, type Column } from "../table.js";
+import { formatMs } from "../text.js";
 import { addVerb, type Invocation, type Runner } from "../verb.js";
 
 export function addDiagnostics(program: Command, runner: Runner): void {
@@ -33,7 +35,9 @@ async function run(invocation: Invocation): Promise<ExitCode> {
   );
   const nowMs = systemClock.nowMs();
   const shown = workers.map((worker) => ({ worker, state: stateOf(worker, config, nowMs) }));
-  terminal.print(json ? asJson(config, counts, shown) : asText(config, counts, shown));
+  terminal.print(
+    json ? asJson(config, counts, shown) : asText(config, counts, shown, terminal.look),
+  );
   return EXIT.done;
 }
 
@@ -81,7 +85,23 @@ function asJson(config: Config, counts: Counts, workers: readonly ShownWorker[])
   );
 }
 
-function asText(config: Config, counts: Counts, workers: readonly ShownWorker[]): string {
+const COLUMNS: readonly Column[] = [
+  { head: "WORKER", importance: 8 },
+  { head: "STATE", importance: 7, paint: stateColour },
+  { head: "DONE", importance: 4 },
+  { head: "FAILED", importance: 3 },
+  { head: "CANCELLED", importance: 1 },
+  { head: "LAST HEARTBEAT", importance: 6 },
+  { head: "HOST", importance: 2, least: 10 },
+  { head: "TASKS", importance: 5, least: 10 },
+];
+
+function asText(
+  config: Config,
+  counts: Counts,
+  workers: readonly ShownWorker[],
+  look: Look,
+): string {
   const oldest =
     counts.oldestQueuedMs === null ? "" : `; the oldest waits ${formatMs(counts.oldestQueuedMs)}`;
   const lines = [
@@ -96,21 +116,15 @@ function asText(config: Config, counts: Counts, workers: readonly ShownWorker[])
     String(worker.processed),
     String(worker.failed),
     String(worker.cancelled),
-    formatTime(worker.lastHeartbeatMs) ?? "",
+    formatTime(worker.lastHeartbeatMs),
     `${hostName(worker)}:${worker.pid}`,
     worker.tasks.join(","),
   ]);
-  const head = [
-    "WORKER",
-    "STATE",
-    "DONE",
-    "FAILED",
-    "CANCELLED",
-    "LAST HEARTBEAT",
-    "HOST",
-    "TASKS",
-  ];
-  return [...lines, "", table(head, rows)].join("\n");
+  return [...lines, "", table(COLUMNS, rows, look)].join("\n");
+}
+
+function formatTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
 }
 
 /** `Async workers: enabled, max_workers=4, poll_interval=1.0s` */

@@ -1,23 +1,22 @@
-/** `jobtable jobs list|show|wait|result|cancel`: looks at the jobs of a shared store, and cancels them. */
+/** `jobtable jobs list|show|wait|result|cancel`: looks at jobs, and cancels them. */
 import type { Command } from "commander";
-import type { SettingName } from "../../config/settings.js";
-import { jobJson, ALL_STATES, STATES, statusOf } from "../../http/wire.js";
+import type { Jobs, JobsQuery } from "../../client/jobs.js";
+import type { JobView } from "../../client/replies.js";
+import { ALL_STATES, type State } from "../../http/wire.js";
 import { parseDuration } from "../../job/duration.js";
-import { formatJobId } from "../../job/id.js";
-import type { Job } from "../../job/job.js";
-import { isTerminal, type Status } from "../../job/state.js";
-import type { ListQuery } from "../../ledger/ledger.js";
 import { systemClock } from "../../runtime/clock.js";
 import { endOf, withResult } from "../ended.js";
-import { EXIT, misuse, type ExitCode } from "../exit-code.js";
-import { jobIdFrom, withLedger } from "../session.js";
-import { fields, formatMs, formatTime, shorten, table } from "../text.js";
+import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js";
+import { awaitEnd, follow } from "../follow.js";
+import { isNews, jobFields, jobJsonText, jobLine, jobTable } from "../job-text.js";
+import { JOBS_SETTINGS, jobIdFrom, withJobs } from "../open-jobs.js";
+import { safeJson } from "../text.js";
 import { addVerb, textOption, type Invocation, type Runner } from "../verb.js";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
-const ERROR_COLUMN_CHARS = 60;
 const DEFAULT_WAIT_MS = 30_000;
+const EXAMPLE_ID = "job_01J0000000000000000000000A";
 
 export function addJobs(program: Command, runner: Runner): void {
   const jobs = program
@@ -25,7 +24,7 @@ export function addJobs(program: Command, runner: Runner): void {
     .summary("Look at jobs and cancel them")
     .description("Look at jobs and cancel them.");
   jobs.addHelpText("after", "\nExample:\n  $ jobtable jobs list --state pending,running");
-  const settings: SettingName[] = ["store", "log_level"];
+  const settings = JOBS_SETTINGS;
   addVerb(jobs, runner, {
     usage: "list",
     summary: "List jobs, newest first",
@@ -39,29 +38,29 @@ export function addJobs(program: Command, runner: Runner): void {
     .option("--cursor <cursor>", "go on after a page, with the cursor that it printed");
   addVerb(jobs, runner, {
     usage: "show <id>",
-    summary: "Show one job",
-    example: "jobtable jobs show job_01J0000000000000000000000A",
+    summary: "Show one job; with --follow, until it has ended",
+    example: `jobtable jobs show ${EXAMPLE_ID} --follow`,
     settings,
     run: show,
-  });
+  }).option("-f, --follow", "show what changes until the job has ended; fails unless it is done");
   addVerb(jobs, runner, {
     usage: "wait <id>",
     summary: "Wait for a job's end; fails unless it is done",
-    example: "jobtable jobs wait job_01J0000000000000000000000A --timeout 5m",
+    example: `jobtable jobs wait ${EXAMPLE_ID} --timeout 5m`,
     settings,
     run: wait,
   }).option("--timeout <duration>", "longest wait (default: 30s; 0 = no limit)");
   addVerb(jobs, runner, {
     usage: "result <id>",
     summary: "Print what a job that is done gave",
-    example: "jobtable jobs result job_01J0000000000000000000000A",
+    example: `jobtable jobs result ${EXAMPLE_ID}`,
     settings,
     run: result,
   });
   addVerb(jobs, runner, {
     usage: "cancel <id>",
     summary: "Cancel a job that waits or runs",
-    example: "jobtable jobs cancel job_01J0000000000000000000000A",
+    example: `jobtable jobs cancel ${EXAMPLE_ID}`,
     settings,
     run: cancel,
   });
@@ -70,27 +69,17 @@ export function addJobs(program: Command, runner: Runner): void {
 async function list(invocation: Invocation): Promise<ExitCode> {
   const { json, terminal } = invocation;
   const query = queryFrom(invocation);
-  const { jobs, nextCursor } = await withLedger(invocation, [], ({ engine }) => engine.list(query));
-  const nowMs = systemClock.nowMs();
+  const page = await withJobs(invocation, (jobs) => jobs.list(query));
   if (json) {
-    const next = nextCursor === undefined ? "" : `,"next_cursor":${JSON.stringify(nextCursor)}`;
-    terminal.print(`{"jobs":[${jobs.map((job) => jobJson(job, nowMs)).join(",")}]${next}}`);
+    terminal.print(safeJson(JSON.stringify(page)));
     return EXIT.done;
   }
-  const rows = jobs.map((job) => [
-    formatJobId(job.jobId),
-    STATES[job.status],
-    job.task,
-    formatTime(job.createdAtMs) ?? "",
-    formatMs(elapsedMs(job, nowMs)),
-    shorten(job.errorMessage ?? "", ERROR_COLUMN_CHARS),
-  ]);
-  terminal.print(table(["JOB", "STATE", "TASK", "CREATED", "ELAPSED", "ERROR"], rows));
-  if (nextCursor !== undefined) terminal.print(`more: --cursor ${nextCursor}`);
+  terminal.print(jobTable(page.jobs, terminal.look));
+  if (page.next_cursor !== undefined) terminal.print(`more: --cursor ${page.next_cursor}`);
   return EXIT.done;
 }
 
-function queryFrom(invocation: Invocation): ListQuery {
+function queryFrom(invocation: Invocation): JobsQuery {
   const limit = Number(textOption(invocation, "limit") ?? DEFAULT_LIMIT);
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw misuse(`--limit: expected a whole number from 1 to ${MAX_LIMIT}`);
@@ -99,63 +88,70 @@ function queryFrom(invocation: Invocation): ListQuery {
   const cursor = textOption(invocation, "cursor");
   return {
     limit,
-    ...(states === undefined ? {} : { statuses: states.split(",").map(statusFrom) }),
+    ...(states === undefined ? {} : { states: states.split(",").map(stateFrom) }),
     ...(task === undefined ? {} : { task }),
     ...(cursor === undefined ? {} : { cursor }),
   };
 }
 
-function statusFrom(word: string): Status {
-  const status = statusOf(word.trim());
-  if (status === undefined)
+function stateFrom(word: string): State {
+  const state = ALL_STATES.find((known) => known === word.trim());
+  if (state === undefined)
     throw misuse(`--state: ${JSON.stringify(word)} is no state; expected ${ALL_STATES.join(", ")}`);
-  return status;
+  return state;
 }
 
-function elapsedMs(job: Job, nowMs: number): number {
-  return Math.max(0, (job.finishedAtMs ?? nowMs) - job.createdAtMs);
+/** Runs `use` on the job that the command names; an unknown one is told. */
+async function withJob(
+  invocation: Invocation,
+  use: (jobs: Jobs, job: JobView) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const jobId = jobIdFrom(invocation.args[0]);
+  return withJobs(invocation, async (jobs) => {
+    const job = await jobs.get(jobId);
+    return job === null ? unknown(invocation) : use(jobs, job);
+  });
 }
 
 async function show(invocation: Invocation): Promise<ExitCode> {
-  const { args, terminal } = invocation;
-  const jobId = jobIdFrom(args[0]);
-  const job = await withLedger(invocation, [], ({ engine }) => engine.get(jobId));
-  if (job === null) return unknown(invocation);
-  terminal.print(describe(invocation, job));
-  return EXIT.done;
+  return withJob(invocation, async (jobs, job) => {
+    if (invocation.options["follow"] === true) return showUntilEnd(invocation, jobs, job);
+    printJob(invocation, job);
+    return EXIT.done;
+  });
 }
 
-function describe({ json }: Invocation, job: Job): string {
-  const nowMs = systemClock.nowMs();
-  if (json) return jobJson(job, nowMs);
-  return fields([
-    ["job", formatJobId(job.jobId)],
-    ["state", STATES[job.status]],
-    ["task", job.task],
-    ["created", formatTime(job.createdAtMs)],
-    ["started", formatTime(job.startedAtMs)],
-    ["finished", formatTime(job.finishedAtMs)],
-    ["elapsed", formatMs(elapsedMs(job, nowMs))],
-    ["attempt", `${job.attempt} of ${job.maxAttempts}`],
-    ["worker", job.workerId],
-    ["heartbeat", formatTime(job.lastHeartbeatMs)],
-    ["cancel asked", formatTime(job.cancelRequestedAtMs)],
-    ["request id", job.requestId],
-    ["progress", job.progressJson],
-    ["error", job.errorMessage],
-  ]);
+/** On a terminal one view that changes; elsewhere a line for each change. The job is only looked at. */
+async function showUntilEnd(invocation: Invocation, jobs: Jobs, first: JobView): Promise<ExitCode> {
+  const { json, terminal } = invocation;
+  const live = json ? null : terminal.liveAnswer();
+  let before: JobView | null = null;
+  const seen = (job: JobView): void => {
+    if (live !== null) live.show(jobFields(job, terminal.look));
+    else if (isNews(before, job)) terminal.print(json ? jobJsonText(job) : jobLine(job));
+    before = job;
+  };
+  try {
+    const last = await follow(jobs, first, { clock: systemClock, watched: true, seen });
+    live?.clear();
+    if (live !== null) printJob(invocation, last);
+    return last.state === "done" ? EXIT.done : EXIT.failed;
+  } finally {
+    live?.clear();
+  }
+}
+
+function printJob({ json, terminal }: Invocation, job: JobView): void {
+  terminal.print(json ? jobJsonText(job) : jobFields(job, terminal.look));
 }
 
 async function wait(invocation: Invocation): Promise<ExitCode> {
-  const { args, terminal } = invocation;
-  const jobId = jobIdFrom(args[0]);
-  const timeoutMs = waitLimitFrom(invocation);
-  const job = await withLedger(invocation, [], ({ engine }) =>
-    engine.wait(jobId, { timeoutMs, until: "end" }),
-  );
-  if (job === null) return unknown(invocation);
-  terminal.print(describe(invocation, job));
-  return job.status === "succeeded" ? EXIT.done : EXIT.failed;
+  const limitMs = waitLimitFrom(invocation);
+  return withJob(invocation, async (jobs, job) => {
+    const last = await awaitEnd(jobs, job, invocation.terminal, { clock: systemClock, limitMs });
+    printJob(invocation, last);
+    return last.state === "done" ? EXIT.done : EXIT.failed;
+  });
 }
 
 function waitLimitFrom(invocation: Invocation): number {
@@ -163,34 +159,36 @@ function waitLimitFrom(invocation: Invocation): number {
   const limitMs = text === undefined ? DEFAULT_WAIT_MS : parseDuration(text, "s");
   if (limitMs === undefined)
     throw misuse(`--timeout: ${JSON.stringify(text)} is no duration; expected seconds, or "5m"`);
-  return limitMs === 0 ? Number.MAX_SAFE_INTEGER : limitMs;
+  return limitMs === 0 ? Infinity : limitMs;
 }
 
 async function result(invocation: Invocation): Promise<ExitCode> {
-  const { args } = invocation;
-  const jobId = jobIdFrom(args[0]);
-  const ended = await withLedger(invocation, [], async ({ engine }) => {
-    const job = await engine.get(jobId);
-    return job === null ? null : withResult(engine, job);
-  });
-  return ended === null ? unknown(invocation) : endOf(invocation, ended, "envelope");
+  return withJob(invocation, async (jobs, job) =>
+    endOf(invocation, await withResult(jobs, job), "envelope"),
+  );
 }
 
 async function cancel(invocation: Invocation): Promise<ExitCode> {
   const { args, json, terminal } = invocation;
   const jobId = jobIdFrom(args[0]);
-  const outcome = await withLedger(invocation, [], ({ engine }) => engine.cancel(jobId));
-  if (outcome.kind === "unknown") return unknown(invocation);
-  const { job } = outcome;
-  const [id, state] = [formatJobId(job.jobId), STATES[job.status]];
-  if (outcome.kind === "terminal" && isTerminal(job.status)) {
-    terminal.complain(`job ${id} has already ended (${state})`);
-    return EXIT.failed;
+  const answer = await withJobs(invocation, (jobs) => jobs.cancel(jobId));
+  switch (answer.kind) {
+    case "unknown":
+      return unknown(invocation);
+    case "refused":
+      terminal.complain(answer.message);
+      return exitCodeOfRefusal(answer);
+    case "cancelled":
+    case "requested": {
+      const { jobId: id, state } = answer;
+      if (json) terminal.print(JSON.stringify({ job_id: id, state }));
+      else if (answer.kind === "cancelled") terminal.print(`${id} cancelled`);
+      else terminal.print(`${id} was told to stop; it is ${state} until its worker has ended it`);
+      return EXIT.done;
+    }
+    default:
+      return answer satisfies never;
   }
-  if (json) terminal.print(JSON.stringify({ job_id: id, state }));
-  else if (outcome.kind === "cancelled") terminal.print(`${id} cancelled`);
-  else terminal.print(`${id} was told to stop; it is ${state} until its worker has ended it`);
-  return EXIT.done;
 }
 
 function unknown({ args, terminal }: Invocation): ExitCode {

@@ -1,18 +1,17 @@
 /** `jobtable submit`: records a job for whichever worker shares the store, and may wait for its end. */
 import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
-import type { SubmitRequest, SubmitResult } from "../../engine/api.js";
-import { jobJson } from "../../http/wire.js";
+import type { Jobs, SubmitRequest } from "../../client/jobs.js";
 import { parseDuration } from "../../job/duration.js";
-import { formatJobId } from "../../job/id.js";
-import type { Job } from "../../job/job.js";
-import { FIRST_VERSION } from "../../job/payload.js";
 import { systemClock } from "../../runtime/clock.js";
 import { loadTasks } from "../../task/load-tasks.js";
 import type { RegisteredTask } from "../../task/registry.js";
-import { awaitEnd, endOf, type Ended } from "../ended.js";
-import { EXIT, misuse, type ExitCode } from "../exit-code.js";
-import { withLedger, type Session } from "../session.js";
+import { endOf, withResult } from "../ended.js";
+import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js";
+import { awaitEnd } from "../follow.js";
+import { jobJsonText } from "../job-text.js";
+import { JOBS_SETTINGS, serverOf, withJobs } from "../open-jobs.js";
+import type { Session } from "../session.js";
 import { addVerb, textOption, type Invocation, type Runner } from "../verb.js";
 
 export function addSubmit(program: Command, runner: Runner): void {
@@ -20,7 +19,7 @@ export function addSubmit(program: Command, runner: Runner): void {
     usage: "submit <task>",
     summary: "Record a job; prints its id, or with --wait its result",
     example: `jobtable submit ocr --input @request.json --wait`,
-    settings: ["store", "async_max_queue", "worker_timeout", "log_level"],
+    settings: [...JOBS_SETTINGS, "async_max_queue", "worker_timeout"],
     run,
   });
   command
@@ -34,20 +33,39 @@ export function addSubmit(program: Command, runner: Runner): void {
 }
 
 async function run(invocation: Invocation): Promise<ExitCode> {
-  const { args, options, terminal } = invocation;
+  const { args, options, json, terminal } = invocation;
   const request = await requestFrom(invocation, args[0] ?? "");
-  const tasks = await tasksFor(request.task, textOption(invocation, "taskFile"));
-  const answer = await withLedger(invocation, tasks, async (session) => {
-    const result = await session.engine.submit(request);
-    if (result.kind !== "accepted") return result;
-    await warnWhenNobodyWorks(session, invocation, request.task);
-    if (options["wait"] !== true) return result;
-    return await awaitEnd(session.engine, result.job);
-  });
-  if (answer.kind === "ended") return printEnd(invocation, answer);
-  if (answer.kind !== "accepted") return refused(invocation, answer);
-  terminal.print(idOrJson(invocation, answer.job));
-  return EXIT.done;
+  const tasks = await tasksFor(invocation, request.task);
+  return withJobs(
+    invocation,
+    async (jobs, session) => {
+      const answer = await jobs.submit(request);
+      if (answer.kind === "refused") {
+        terminal.complain(answer.message);
+        return exitCodeOfRefusal(answer);
+      }
+      if (options["wait"] === true) {
+        await warnWhenNobodyWorks(session, invocation, request.task);
+        return waitForEnd(invocation, jobs, answer.jobId);
+      }
+      const job = json ? await jobs.get(answer.jobId) : null;
+      terminal.print(job === null ? answer.jobId : jobJsonText(job));
+      await warnWhenNobodyWorks(session, invocation, request.task);
+      return EXIT.done;
+    },
+    { tasks },
+  );
+}
+
+async function waitForEnd(invocation: Invocation, jobs: Jobs, jobId: string): Promise<ExitCode> {
+  const { terminal } = invocation;
+  const job = await jobs.get(jobId);
+  if (job === null) {
+    terminal.complain(`job not found: ${jobId}; it ended and was forgotten`);
+    return EXIT.failed;
+  }
+  const last = await awaitEnd(jobs, job, terminal, { clock: systemClock });
+  return endOf(invocation, await withResult(jobs, last), "data");
 }
 
 async function requestFrom(invocation: Invocation, task: string): Promise<SubmitRequest> {
@@ -102,7 +120,11 @@ async function readInput(
 }
 
 /** Without the task's file nothing is known about its input: the worker checks it before it runs. */
-async function tasksFor(name: string, file: string | undefined): Promise<RegisteredTask[]> {
+async function tasksFor(invocation: Invocation, name: string): Promise<RegisteredTask[]> {
+  const file = textOption(invocation, "taskFile");
+  const server = serverOf(invocation);
+  if (file !== undefined && server !== null)
+    throw misuse(`--task-file: ${server} checks the input by its own task; leave it out`);
   if (file !== undefined) return loadTasks([file]);
   return [
     {
@@ -111,52 +133,23 @@ async function tasksFor(name: string, file: string | undefined): Promise<Registe
       isolation: "inline",
       timeoutMs: null,
       maxAttempts: 1,
-      version: FIRST_VERSION,
       file: null,
+      version: 1,
       definition: { run: () => null },
     },
   ];
 }
 
 async function warnWhenNobodyWorks(
-  { ledger }: Session,
+  session: Session | null,
   { config, terminal }: Invocation,
   task: string,
 ): Promise<void> {
+  if (session === null) return;
   const nowMs = systemClock.nowMs();
-  const works = (await ledger.workers()).some(
+  const works = (await session.ledger.workers()).some(
     (worker) =>
       worker.tasks.includes(task) && nowMs - worker.lastHeartbeatMs <= config.workerTimeoutMs,
   );
   if (!works) terminal.complain(`no worker runs task ${task} now; the job waits until one does`);
-}
-
-function idOrJson({ json }: Invocation, job: Job): string {
-  return json ? jobJson(job, systemClock.nowMs()) : formatJobId(job.jobId);
-}
-
-function printEnd(invocation: Invocation, ended: Ended): ExitCode {
-  return endOf(invocation, ended, "data");
-}
-
-function refused(
-  { terminal }: Invocation,
-  refusal: Exclude<SubmitResult, { kind: "accepted" }>,
-): ExitCode {
-  switch (refusal.kind) {
-    case "unknown_task":
-      throw misuse(`unknown task ${refusal.task}; known: ${refusal.known.join(", ")}`);
-    case "invalid":
-      throw misuse(
-        `invalid input: ${refusal.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ")}`,
-      );
-    case "full":
-      terminal.complain(`async queue full (max ${refusal.limit})`);
-      return EXIT.failed;
-    case "not_ready":
-      terminal.complain(`not ready: ${refusal.reason}`);
-      return EXIT.failed;
-    default:
-      return refusal satisfies never;
-  }
 }

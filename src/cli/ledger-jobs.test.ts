@@ -1,0 +1,169 @@
+/** A store and a server before it answer alike, verb for verb. */
+import type { FastifyInstance } from "fastify";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+import { createRig, HeldTask, stopped, type Rig } from "../../test/engine-rig.js";
+import { injectedFetch } from "../../test/http/injected-fetch.js";
+import { settled } from "../../test/virtual-clock.js";
+import { JobtableClient } from "../client/client.js";
+import type { Jobs } from "../client/jobs.js";
+import { createHttpApp } from "../http/app.js";
+import { createMetrics } from "../http/metrics.js";
+import { silentLogger } from "../runtime/logger.js";
+import { LedgerJobs } from "./ledger-jobs.js";
+
+const UNKNOWN = "job_00000000000000000000000000";
+
+let task: HeldTask;
+let rig: Rig;
+let app: FastifyInstance;
+let ways: readonly Jobs[];
+
+beforeEach(async () => {
+  task = new HeldTask("ocr", { input: z.object({ text: z.string() }) });
+  rig = createRig({ tasks: [task.options], settings: { maxWorkers: 1, asyncMaxQueue: 4 } });
+  await rig.engine.start();
+  const { engine, clock } = rig;
+  app = createHttpApp({
+    engine,
+    clock,
+    logger: silentLogger,
+    metrics: createMetrics({ tasks: engine.tasks.names, clock, processMetrics: false }),
+    settings: {
+      asyncEnabled: true,
+      authToken: "t",
+      requestSizeLimitBytes: 10_000,
+      defaultTask: null,
+    },
+  });
+  const client = { server: "http://test/", token: "t", fetch: injectedFetch(app) };
+  ways = [new LedgerJobs(engine, clock), new JobtableClient(client)];
+});
+
+afterEach(async () => {
+  await app.close();
+  await stopped(rig);
+});
+
+/** What both answer, which must be the same. */
+async function both<Answer>(ask: (jobs: Jobs) => Promise<Answer>): Promise<Answer> {
+  const [one, two] = await Promise.all(ways.map(ask));
+  expect(two).toEqual(one);
+  return one as Answer;
+}
+
+async function submit(options: object = {}): Promise<string> {
+  const [jobs] = ways;
+  const answer = await jobs?.submit({ task: "ocr", input: { text: "x" }, ...options });
+  if (answer?.kind !== "accepted") throw new Error(`not accepted: ${String(answer?.message)}`);
+  await settled();
+  return answer.jobId;
+}
+
+test("what is accepted, and its options", async () => {
+  const runAtMs = rig.clock.nowMs() + 60_000;
+  for (const jobs of ways) {
+    const answer = await jobs.submit({
+      task: "ocr",
+      input: { text: "x" },
+      requestId: "r",
+      priority: 5,
+      delayMs: 60_000,
+      maxAttempts: 3,
+      timeoutMs: 1_000,
+    });
+    if (answer.kind !== "accepted") throw new Error(answer.message);
+    expect(answer).toEqual({ kind: "accepted", jobId: answer.jobId, repeated: false });
+    const job = await both((way) => way.get(answer.jobId));
+    expect(job).toMatchObject({ req_id: "r", priority: 5, max_attempts: 3, state: "pending" });
+    const [record] = await rig.ledger.get([answer.jobId.slice(4)]);
+    expect(record).toMatchObject({ runAtMs, timeoutMs: 1_000 });
+  }
+});
+
+test("what is refused", async () => {
+  expect(await both((jobs) => jobs.submit({ task: "none", input: {} }))).toMatchObject({
+    status: 422,
+    message: "unknown task: none; known: ocr",
+  });
+  const invalid = await both((jobs) => jobs.submit({ task: "ocr", input: { text: 1 } }));
+  expect(invalid).toMatchObject({ kind: "refused", status: 422, retryAfterS: null });
+  expect(invalid).toHaveProperty("message", expect.stringMatching(/^invalid input: text: /));
+  for (let count = 0; count < 4; count += 1) await submit();
+  expect(await both((jobs) => jobs.submit({ task: "ocr", input: { text: "x" } }))).toEqual({
+    kind: "refused",
+    status: 429,
+    message: "async queue full (max 4)",
+    retryAfterS: 1,
+  });
+});
+
+test("a job that runs, ends, and gives its result", async () => {
+  const jobId = await submit({ requestId: "r-1" });
+  expect(await both((jobs) => jobs.get(jobId))).toMatchObject({ state: "running", attempt: 1 });
+  expect(await both((jobs) => jobs.result(jobId))).toMatchObject({
+    kind: "refused",
+    status: 409,
+    message: "job not finished (state: running)",
+  });
+  const waits = both((jobs) => jobs.wait(jobId, 5_000));
+  await settled();
+  task.call(0).succeed({ said: "x" });
+  expect(await waits).toMatchObject({ job_id: jobId, state: "done" });
+  expect(await both((jobs) => jobs.result(jobId.slice(4)))).toEqual({
+    kind: "done",
+    envelopeJson: '{"req_id":"r-1","code":0,"msg":"success","data":{"said":"x"}}',
+  });
+});
+
+test("a job that fails says why", async () => {
+  const jobId = await submit();
+  task.call(0).fail(new Error("out of paper"));
+  await settled();
+  expect(await both((jobs) => jobs.get(jobId))).toMatchObject({ error: "Error: out of paper" });
+  expect(await both((jobs) => jobs.result(jobId))).toMatchObject({
+    message: "job not finished (state: failed): Error: out of paper",
+  });
+  expect(await both((jobs) => jobs.cancel(jobId))).toMatchObject({
+    kind: "refused",
+    status: 409,
+    message: "job already finished (state: failed)",
+  });
+});
+
+test("cancelling one that runs and one that waits", async () => {
+  const [running, first, second] = [await submit(), await submit(), await submit()];
+  expect(await both((jobs) => jobs.cancel(running))).toEqual({
+    kind: "requested",
+    jobId: running,
+    state: "running",
+  });
+  for (const [index, jobId] of [first, second].entries())
+    expect(await ways[index]?.cancel(jobId)).toEqual({
+      kind: "cancelled",
+      jobId,
+      state: "cancelled",
+    });
+});
+
+test("what is unknown", async () => {
+  for (const jobId of [UNKNOWN, "what?"]) {
+    expect(await both((jobs) => jobs.get(jobId))).toBeNull();
+    expect(await both((jobs) => jobs.wait(jobId, 10))).toBeNull();
+    expect(await both((jobs) => jobs.result(jobId))).toEqual({ kind: "unknown" });
+    expect(await both((jobs) => jobs.cancel(jobId))).toEqual({ kind: "unknown" });
+  }
+});
+
+test("lists, filtered and in pages", async () => {
+  const ids = [await submit(), await submit(), await submit()];
+  const page = await both((jobs) => jobs.list({ limit: 2 }));
+  expect(page.jobs.map(({ job_id }) => job_id)).toEqual([ids[2], ids[1]]);
+  const cursor = page.next_cursor ?? "";
+  const rest = await both((jobs) => jobs.list({ limit: 1_000, cursor }));
+  expect(rest).toMatchObject({ jobs: [{ job_id: ids[0] }] });
+  expect(rest).not.toHaveProperty("next_cursor");
+  const running = await both((jobs) => jobs.list({ limit: 9, states: ["running", "done"] }));
+  expect(running.jobs).toMatchObject([{ job_id: ids[0], state: "running" }]);
+  expect(await both((jobs) => jobs.list({ limit: 9, task: "none" }))).toEqual({ jobs: [] });
+});

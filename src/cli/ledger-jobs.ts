@@ -1,0 +1,113 @@
+/**
+ * The jobs of a store that this process has opened: the HTTP API's answers without HTTP. Both ways
+ * build them from the same parts, so that a command says the same whichever it takes.
+ */
+import type {
+  CancelAnswer,
+  Jobs,
+  JobsQuery,
+  ResultAnswer,
+  SubmitAnswer,
+  SubmitRequest,
+} from "../client/jobs.js";
+import { refusedFrom, type JobPageView, type JobView, type Refused } from "../client/replies.js";
+import type { Engine } from "../engine/api.js";
+import { refusalProblem } from "../http/errors.js";
+import {
+  FAULTS,
+  jobJson,
+  problemJson,
+  STATES,
+  statusOf,
+  successJson,
+  type Problem,
+} from "../http/wire.js";
+import { formatJobId, parseJobId } from "../job/id.js";
+import type { Job } from "../job/job.js";
+import type { Status } from "../job/state.js";
+import type { Clock } from "../runtime/clock.js";
+import { misuse } from "./exit-code.js";
+
+export class LedgerJobs implements Jobs {
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+
+  constructor(engine: Engine, clock: Clock) {
+    this.#engine = engine;
+    this.#clock = clock;
+  }
+
+  async submit(request: SubmitRequest): Promise<SubmitAnswer> {
+    const result = await this.#engine.submit(request);
+    if (result.kind !== "accepted") return refusedBy(refusalProblem(result, "jobs"));
+    return { kind: "accepted", jobId: formatJobId(result.job.jobId), repeated: false };
+  }
+
+  async get(jobId: string): Promise<JobView | null> {
+    const id = parseJobId(jobId);
+    return this.#view(id === null ? null : await this.#engine.get(id));
+  }
+
+  async wait(jobId: string, timeoutMs: number): Promise<JobView | null> {
+    const id = parseJobId(jobId);
+    if (id === null) return null;
+    return this.#view(await this.#engine.wait(id, { timeoutMs, until: "change" }));
+  }
+
+  async result(jobId: string): Promise<ResultAnswer> {
+    const id = parseJobId(jobId);
+    const found = id === null ? null : await this.#engine.result(id);
+    if (found === null) return { kind: "unknown" };
+    const { job, resultJson } = found;
+    if (resultJson !== null)
+      return { kind: "done", envelopeJson: successJson(job.requestId, resultJson) };
+    return refusedBy({
+      fault: "conflict",
+      error: `job not finished (state: ${STATES[job.status]})`,
+      ...(job.errorMessage === null ? {} : { reason: job.errorMessage }),
+    });
+  }
+
+  async cancel(jobId: string): Promise<CancelAnswer> {
+    const id = parseJobId(jobId);
+    const outcome = id === null ? ({ kind: "unknown" } as const) : await this.#engine.cancel(id);
+    if (outcome.kind === "unknown") return outcome;
+    const state = STATES[outcome.job.status];
+    if (outcome.kind === "terminal")
+      return refusedBy({ fault: "conflict", error: `job already finished (state: ${state})` });
+    return { kind: outcome.kind, jobId: formatJobId(outcome.job.jobId), state };
+  }
+
+  async list({ limit, task, states, cursor }: JobsQuery): Promise<JobPageView> {
+    const after = cursor === undefined ? undefined : parseJobId(cursor);
+    if (after === null)
+      throw misuse(`--cursor: ${JSON.stringify(cursor)} is no cursor that a page before printed`);
+    const { jobs, nextCursor } = await this.#engine.list({
+      limit,
+      ...(task === undefined ? {} : { task }),
+      ...(states === undefined ? {} : { statuses: states.flatMap(statusesOf) }),
+      ...(after === undefined ? {} : { cursor: after }),
+    });
+    const views = jobs.map((job) => this.#viewOf(job));
+    if (nextCursor === undefined) return { jobs: views };
+    return { jobs: views, next_cursor: formatJobId(nextCursor) };
+  }
+
+  #view(job: Job | null): JobView | null {
+    return job === null ? null : this.#viewOf(job);
+  }
+
+  #viewOf(job: Job): JobView {
+    return JSON.parse(jobJson(job, this.#clock.nowMs())) as JobView;
+  }
+}
+
+function statusesOf(state: string): Status[] {
+  const status = statusOf(state);
+  return status === undefined ? [] : [status];
+}
+
+function refusedBy(problem: Problem): Refused {
+  const body = JSON.parse(problemJson(problem, "job", "")) as Record<string, unknown>;
+  return refusedFrom(FAULTS[problem.fault].http, body, problem.retryAfterS ?? null);
+}

@@ -1,0 +1,53 @@
+/**
+ * Text on a terminal that is written over by what comes next. Lines are cut to the terminal's width,
+ * so that each takes one row and the way back to the first is known.
+ */
+import { clip } from "./text.js";
+
+/** What is needed of a terminal's stream. */
+export interface Screen {
+  write(text: string): unknown;
+  /** Changes with the window. */
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+const UP = (rows: number): string => (rows > 0 ? `\u001b[${rows}A` : "");
+const ERASE_BELOW = "\u001b[J";
+/** Of a terminal that does not tell its size: what the oldest ones had. */
+const [DEFAULT_COLUMNS, DEFAULT_ROWS] = [80, 24];
+
+export class LiveText {
+  readonly #screen: Screen;
+  #rows = 0;
+  #shown = "";
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
+  }
+
+  /** Takes the place of what was shown before. What does not fit on the screen is left out. */
+  show(text: string): void {
+    const { columns = DEFAULT_COLUMNS, rows = DEFAULT_ROWS } = this.#screen;
+    const lines = text
+      .split("\n")
+      .slice(0, Math.max(1, rows - 1))
+      .map((line) => clip(line, Math.max(1, columns - 1)));
+    const shown = lines.join("\n");
+    if (shown === this.#shown) return;
+    this.#screen.write(`${this.#back()}${shown}`);
+    this.#shown = shown;
+    this.#rows = lines.length;
+  }
+
+  /** Takes it off the screen. */
+  clear(): void {
+    if (this.#rows > 0) this.#screen.write(this.#back());
+    this.#rows = 0;
+    this.#shown = "";
+  }
+
+  #back(): string {
+    return this.#rows === 0 ? "" : `\r${UP(this.#rows - 1)}${ERASE_BELOW}`;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Opens the jobs for a command that asks or records something and ends: those of a server where one
+ * is set, else those of the store, which is opened, used and closed. Neither runs jobs here. A store
+ * in memory lives within one serving process, so that only a server can reach it.
+ */
+import { JobtableClient } from "../client/client.js";
+import type { Jobs } from "../client/jobs.js";
+import type { Origin } from "../config.js";
+import type { Config, SettingName } from "../config/settings.js";
+import { parseJobId } from "../job/id.js";
+import { systemClock } from "../runtime/clock.js";
+import type { RegisteredTask } from "../task/registry.js";
+import { misuse } from "./exit-code.js";
+import { LedgerJobs } from "./ledger-jobs.js";
+import { withLedger, type Session } from "./session.js";
+import type { Invocation } from "./verb.js";
+
+/** The settings of every command that asks a server or a store. */
+export const JOBS_SETTINGS: readonly SettingName[] = ["server", "auth_token", "store", "log_level"];
+
+export interface OpenOptions {
+  /** What may be submitted to a store; a server knows its own. */
+  readonly tasks?: readonly RegisteredTask[];
+}
+
+export async function withJobs<Answer>(
+  invocation: Invocation,
+  use: (jobs: Jobs, session: Session | null) => Promise<Answer>,
+  { tasks = [] }: OpenOptions = {},
+): Promise<Answer> {
+  const server = serverOf(invocation);
+  if (server !== null) {
+    const { authToken: token } = invocation.config;
+    return use(new JobtableClient({ server, token }), null);
+  }
+  return withLedger(invocation, tasks, (session) =>
+    use(new LedgerJobs(session.engine, systemClock), session),
+  );
+}
+
+/**
+ * The server to ask, or null for the store: whichever was named closer to the command.
+ * @throws JobtableError where both were named on the command line.
+ */
+export function serverOf({
+  config,
+  settings,
+}: Pick<Invocation, "config" | "settings">): Config["server"] {
+  const originOf = (name: SettingName): Origin["kind"] | undefined =>
+    settings.find((setting) => setting.name === name)?.origin.kind;
+  if (config.server === null || originOf("store") !== "flag") return config.server;
+  if (originOf("server") === "flag")
+    throw misuse("--server and --store: a command asks one of them; leave the other one out");
+  return null;
+}
+
+/** @throws JobtableError for text that can't be a job's id. */
+export function jobIdFrom(text: string | undefined): string {
+  if (text === undefined || parseJobId(text) === null)
+    throw misuse(
+      `${JSON.stringify(text)} is no job id; expected job_ and 26 characters, or those alone`,
+    );
+  return text;
+}
