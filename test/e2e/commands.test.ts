@@ -34,7 +34,7 @@ describe("submit", () => {
     const args = ["submit", "greet", "--task-file", GREET];
     const { code, stderr } = await run([...args, "--input", '{"name": ""}'], { cwd });
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^jobtable: invalid input: name: .+\n$/);
+    expect(stderr).toMatch(/^jobtable: model input empty: name: .+\n$/);
     expect((await run(["jobs", "list", "--json"], { cwd })).stdout).toBe('{"jobs":[]}\n');
     expect((await run([...args, "--input", '{"name": "Ada"}'], { cwd })).code).toBe(0);
   });
