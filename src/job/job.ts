@@ -44,6 +44,7 @@ export interface Job {
   readonly errorMessage: string | null;
   /** The caller's own id of the request, echoed with the result. */
   readonly requestId: string | null;
+  /** Given by the caller, one record per key; it lives as long as the record. Written at submit. */
   readonly idempotencyKey: string | null;
   /** What the handler reported last, as JSON text; null before the first report. */
   readonly progressJson: string | null;
@@ -66,7 +67,15 @@ export interface NewJob {
   readonly schemaVersion: number;
   readonly payloadJson: string;
   readonly requestId?: string | null;
-  readonly idempotencyKey?: string | null;
+  readonly idempotency?: Idempotency | null;
+}
+
+/** Makes a submit that is sent again find what it made the first time. */
+export interface Idempotency {
+  /** Names the job, in the whole ledger. Bounded and cleaned like every text: 255 characters. */
+  readonly key: string;
+  /** Tells whether another submit with this key asks for the same; say, a hash of task and input. */
+  readonly fingerprint: string;
 }
 
 /** What makes a worker the owner of a running job. Every write by a worker carries it. */

@@ -4,6 +4,10 @@
 export const MAX_ERROR_CHARS = 2_000;
 /** Long enough for a UUID with a prefix or a W3C trace parent, short enough to index and log. */
 export const MAX_REQUEST_ID_CHARS = 200;
+/** As much as the payment services that made such keys a custom allow; short enough to index. */
+export const MAX_IDEMPOTENCY_KEY_CHARS = 255;
+/** Of a payload: twice the hexadecimal digits of SHA-512. */
+export const MAX_FINGERPRINT_CHARS = 256;
 export const MAX_TASK_NAME_CHARS = 100;
 /** What `ctx.progress` may carry as JSON: it is written while the job runs. */
 export const MAX_PROGRESS_BYTES = 4_096;

@@ -9,7 +9,13 @@
  * with jobs that failed or timed out (or wait for their next attempt).
  */
 import type { Claim, Job, NewJob } from "./job.js";
-import { cleanText, MAX_ERROR_CHARS, MAX_REQUEST_ID_CHARS } from "./limits.js";
+import {
+  cleanText,
+  MAX_ERROR_CHARS,
+  MAX_FINGERPRINT_CHARS,
+  MAX_IDEMPOTENCY_KEY_CHARS,
+  MAX_REQUEST_ID_CHARS,
+} from "./limits.js";
 import { allows, TRANSITIONS, type JobEvent } from "./state.js";
 
 /** An event with what it carries. */
@@ -27,7 +33,6 @@ export const DEFAULT_QUEUE = "default";
 
 /** The record of a job that was just admitted. */
 export function newlyQueued(job: NewJob, nowMs: number): Job {
-  const requestId = job.requestId ?? null;
   return {
     jobId: job.jobId,
     planId: job.planId ?? null,
@@ -48,10 +53,19 @@ export function newlyQueued(job: NewJob, nowMs: number): Job {
     workerId: null,
     schemaVersion: job.schemaVersion,
     errorMessage: null,
-    requestId: requestId === null ? null : cleanText(requestId, MAX_REQUEST_ID_CHARS),
-    idempotencyKey: job.idempotencyKey ?? null,
+    requestId: cleanOrNull(job.requestId, MAX_REQUEST_ID_CHARS),
+    idempotencyKey: cleanOrNull(job.idempotency?.key, MAX_IDEMPOTENCY_KEY_CHARS),
     progressJson: null,
   };
+}
+
+/** The fingerprint as it is recorded, and compared; null for a job without a key. */
+export function fingerprintOf({ idempotency }: NewJob): string | null {
+  return cleanOrNull(idempotency?.fingerprint, MAX_FINGERPRINT_CHARS);
+}
+
+function cleanOrNull(text: string | null | undefined, maxChars: number): string | null {
+  return text === null || text === undefined ? null : cleanText(text, maxChars);
 }
 
 function earliestStartMs({ runAtMs, delayMs }: NewJob, nowMs: number): number {

@@ -24,6 +24,10 @@ export interface Ledger {
    * exceed it is refused. The check and the record are one step. The first ones of the list are
    * admitted first. Resolves when the accepted are on disk. An id used twice is a bug: the call
    * rejects with an error that names it, and nothing of it is recorded.
+   *
+   * A key that a record has already is answered with that record, whatever the bound: nothing is
+   * recorded, and the id is not looked at. Of several with one new key, in this call or in others at
+   * the same time, exactly one is recorded.
    */
   submit(jobs: readonly NewJob[], bound: AdmissionBound): Promise<SubmitOutcome[]>;
 
@@ -102,10 +106,23 @@ export type Unsubscribe = () => void;
 export interface AdmissionBound {
   /** Largest allowed queued + running; <= 0 admits nothing. */
   readonly maxDepth: number;
+  /**
+   * All of the call's new jobs are recorded or none. Repeated ones count as admitted and take no room;
+   * one conflict refuses all. Default: false, each for itself.
+   */
+  readonly whole?: boolean;
 }
 
 export type SubmitOutcome =
   | { readonly kind: "accepted"; readonly job: Job }
+  /** The key has a job already, which asked for the same: this is it, as it is now. */
+  | { readonly kind: "repeated"; readonly job: Job }
+  /**
+   * The key has a job already, which asked for something else. Where a whole call gives a new key
+   * twice, with two fingerprints, it is the first one's, which was not recorded either.
+   */
+  | { readonly kind: "conflict"; readonly job: Job }
+  /** Not recorded: there was no room for it; or it is in a whole call, of which another one was refused. */
   | { readonly kind: "full"; readonly depth: number };
 
 export interface ClaimRequest {

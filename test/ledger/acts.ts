@@ -58,7 +58,7 @@ export function present<T>(value: T | null | undefined): T {
 export async function accept(ledger: Ledger, jobs: readonly NewJob[]): Promise<Job[]> {
   const outcomes = await ledger.submit(jobs, ROOMY);
   return outcomes.map((outcome) => {
-    if (outcome.kind !== "accepted") throw new Error(`refused at depth ${String(outcome.depth)}`);
+    if (outcome.kind !== "accepted") throw new Error(`refused: ${JSON.stringify(outcome)}`);
     return outcome.job;
   });
 }

@@ -12,12 +12,14 @@ import { cancelCases } from "./cases/cancel.js";
 import { claimCases } from "./cases/claim.js";
 import { closingCases } from "./cases/closing.js";
 import { heartbeatCases } from "./cases/heartbeat.js";
+import { idempotencyCases } from "./cases/idempotency.js";
 import { readCases } from "./cases/reads.js";
 import { retentionCases } from "./cases/retention.js";
 import { settleCases } from "./cases/settle.js";
 import { sweepCases } from "./cases/sweep.js";
 import { textCases } from "./cases/text.js";
 import { watchCases } from "./cases/watch.js";
+import { wholeCases } from "./cases/whole.js";
 import { Cases, type LedgerFactory } from "./harness.js";
 
 export type { LedgerFactory, LedgerHarness } from "./harness.js";
@@ -27,6 +29,8 @@ export function ledgerConformance(name: string, factory: LedgerFactory): void {
   const cases = new Cases(factory);
   describe(`${name} ledger`, () => {
     describe("admission", () => admissionCases(cases));
+    describe("idempotency", () => idempotencyCases(cases));
+    describe("whole calls", () => wholeCases(cases));
     describe("claim", () => claimCases(cases));
     describe("settle", () => settleCases(cases));
     describe("cancel", () => cancelCases(cases));

@@ -31,29 +31,30 @@ const ids = (count: number): string[] =>
 const each = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
 const none: string[] = [];
 
-type Value = string | number | null | readonly (string | number)[];
+type Value = string | number | boolean | null | readonly (string | number)[];
+const SUBMITTED: readonly Value[] = [
+  ids(500),
+  each(500, "a"),
+  each(500, "{}"),
+  none,
+  none,
+  none,
+  none,
+  none,
+  none,
+  none,
+  none,
+  none,
+  none,
+  100,
+  "c",
+  null,
+  false,
+];
 /** Values for each statement, as large as they come. */
 const VALUES: Record<StatementName, readonly Value[]> = {
-  submit: [
-    ids(500),
-    each(500, "a"),
-    each(500, "{}"),
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    500,
-    100,
-    "c",
-    null,
-    none,
-  ],
+  submit: [...SUBMITTED, 500],
+  submitKeyed: [...SUBMITTED, ids(500), each(500, "f")],
   claim: ["worker-1", ["task0", "task1", "none"], 500, "c", "m"],
   settle: [
     ids(500),
@@ -112,7 +113,7 @@ async function plans(settings: readonly string[]): Promise<Map<string, string>> 
 
 function literal(value: Value): string {
   if (value === null) return "NULL";
-  if (typeof value === "number") return String(value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (typeof value === "string") return `'${value}'`;
   return `'{${value.map((one) => JSON.stringify(one)).join(",")}}'`;
 }

@@ -125,8 +125,8 @@ async function submitter(
         books.acceptedIds.push(outcome.job.jobId);
       } else {
         books.counts.refused += 1;
-        if (outcome.depth > maxDepth)
-          books.faults.push(`refused at depth ${String(outcome.depth)}`);
+        if (outcome.kind !== "full" || outcome.depth > maxDepth)
+          books.faults.push(`refused: ${JSON.stringify(outcome)}`);
       }
     }
     if (random.unit() < 0.1) await cancelOne(ledger, books, random.unit());

@@ -7,6 +7,8 @@ export interface Entry {
   /** Null once it has left with the runner of the last allowed attempt, or the job has ended. */
   payloadJson: string | null;
   resultJson: string | null;
+  /** Of the payload; null for a job without an idempotency key. */
+  readonly fingerprint: string | null;
   /** Forgotten by retention; what still points here passes over it. */
   evicted: boolean;
 }

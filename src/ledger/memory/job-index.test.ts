@@ -7,7 +7,7 @@ import { JobIndex } from "./job-index.js";
 function entry(number: number): Entry {
   const jobId = String(number).padStart(26, "0");
   const job = newlyQueued({ jobId, task: "echo", schemaVersion: 1, payloadJson: "{}" }, 0);
-  return { job, payloadJson: "{}", resultJson: "1", evicted: false };
+  return { job, payloadJson: "{}", fingerprint: null, resultJson: "1", evicted: false };
 }
 
 function ids(index: JobIndex, cursor?: Entry): number[] {

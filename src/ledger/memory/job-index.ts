@@ -1,5 +1,5 @@
 /**
- * All records by id: a map for looks, and one array in the order of ids for lists. Ids are made in
+ * All records by id, and by idempotency key: maps for looks, and one array in the order of ids for lists. Ids are made in
  * order, so adding is an append; what retention forgets stays in the array as a tombstone until half
  * of it is tombstones.
  */
@@ -10,6 +10,8 @@ const FEW_TOMBSTONES = 256;
 
 export class JobIndex {
   readonly #byId = new Map<string, Entry>();
+  /** Those that have one. */
+  readonly #byKey = new Map<string, Entry>();
   #inOrder: Entry[] = [];
   #tombstones = 0;
 
@@ -21,16 +23,24 @@ export class JobIndex {
     return this.#byId.get(jobId);
   }
 
+  /** The job that has this idempotency key. */
+  withKey(key: string): Entry | undefined {
+    return this.#byKey.get(key);
+  }
+
   add(entry: Entry): void {
-    const { jobId } = entry.job;
+    const { jobId, idempotencyKey } = entry.job;
     this.#byId.set(jobId, entry);
+    if (idempotencyKey !== null) this.#byKey.set(idempotencyKey, entry);
     const last = this.#inOrder.at(-1);
     if (last === undefined || last.job.jobId < jobId) this.#inOrder.push(entry);
     else this.#inOrder.splice(this.#firstNotBelow(jobId), 0, entry);
   }
 
   forget(entry: Entry): void {
-    if (!this.#byId.delete(entry.job.jobId)) return;
+    const { jobId, idempotencyKey } = entry.job;
+    if (!this.#byId.delete(jobId)) return;
+    if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);
     entry.evicted = true;
     entry.payloadJson = null;
     entry.resultJson = null;

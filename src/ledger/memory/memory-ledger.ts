@@ -11,7 +11,7 @@
 import { LedgerError } from "../../job/errors.js";
 import type { Job, NewJob } from "../../job/job.js";
 import { isTerminal, type Status } from "../../job/state.js";
-import { newlyQueued, owns } from "../../job/transition.js";
+import { owns } from "../../job/transition.js";
 import type { Clock } from "../../runtime/clock.js";
 import type {
   AdmissionBound,
@@ -37,6 +37,7 @@ import type {
 } from "../ledger.js";
 import { Book, type Turn } from "./book.js";
 import { Listeners } from "./listeners.js";
+import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue, type ExpireLimit } from "./sweeps.js";
 
 /** A list looks at no more records than this for one page, whatever its filter leaves out. */
@@ -62,22 +63,7 @@ class MemoryLedger implements Ledger {
   }
 
   submit(jobs: readonly NewJob[], bound: AdmissionBound): Promise<SubmitOutcome[]> {
-    return this.#verb((turn) => {
-      const ids = new Set<string>();
-      for (const { jobId } of jobs) {
-        if (ids.has(jobId) || this.#book.jobs.get(jobId) !== undefined)
-          throw new Error(`job id ${jobId} is used twice: give every job an id of its own`);
-        ids.add(jobId);
-      }
-      return jobs.map((job): SubmitOutcome => {
-        const { depth } = this.#book;
-        if (!(depth < bound.maxDepth)) return { kind: "full", depth };
-        const record = newlyQueued(job, turn.nowMs);
-        const { payloadJson } = job;
-        this.#book.admit({ job: record, payloadJson, resultJson: null, evicted: false }, turn);
-        return { kind: "accepted", job: record };
-      });
-    });
+    return this.#verb((turn) => submit(this.#book, jobs, bound, turn));
   }
 
   claim({ workerId, tasks, limit }: ClaimRequest): Promise<ClaimedJob[]> {

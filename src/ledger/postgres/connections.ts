@@ -52,6 +52,9 @@ const SESSION_OPTIONS = [
   .map((setting) => `-c ${setting}`)
   .join(" ");
 
+/** Makes a connection of its own, whose statements may take this long. The caller ends it. */
+export type Connect = (limitMs: number) => Promise<pg.Client>;
+
 const SHOW_PLAN_MODE = "SHOW plan_cache_mode";
 /** Values as the server writes them. */
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
@@ -88,7 +91,7 @@ export class Connections {
   static async open(
     address: Address,
     logger: Logger,
-    prepare: (client: pg.Client) => Promise<void>,
+    prepare: (client: pg.Client, connect: Connect) => Promise<void>,
   ): Promise<Connections> {
     try {
       const client = await firstConnection(address);
@@ -96,7 +99,9 @@ export class Connections {
         const direct = await hasSettings(client);
         if (!direct)
           logger.info({ server: address.label }, "a proxy pools transactions: nothing is prepared");
-        await prepare(client);
+        await prepare(client, (limitMs) =>
+          connected(direct ? patient(address, limitMs) : address, direct),
+        );
         return new Connections(address, direct, logger);
       } finally {
         await client.end();
@@ -181,6 +186,12 @@ async function connected(address: Address, direct: boolean): Promise<pg.Client> 
     client.end().catch(() => undefined);
     throw error;
   }
+}
+
+/** The same place, with another limit on statements than sessions begin with. */
+function patient(address: Address, limitMs: number): Address {
+  const options = `${address.options} -c statement_timeout=${String(limitMs)}`;
+  return { ...address, options };
 }
 
 function clientConfig(address: Address, direct: boolean): pg.ClientConfig {

@@ -45,7 +45,7 @@ const LOST_RACES: ReadonlySet<string> = new Set(["40001", "40P01"]);
 const FOREIGN_STATEMENTS: ReadonlySet<string> = new Set(["26000", "42P05"]);
 /** A proxy that does not know the settings which a session begins with. */
 const REFUSED_SETTINGS: ReadonlySet<string> = new Set(["08P01", "0A000"]);
-const USED_ID = "23505";
+const USED_VALUE = "23505";
 
 export function isLostRace(error: unknown): boolean {
   return LOST_RACES.has(sqlState(error) ?? "");
@@ -53,6 +53,11 @@ export function isLostRace(error: unknown): boolean {
 
 export function isForeignStatement(error: unknown): boolean {
   return FOREIGN_STATEMENTS.has(sqlState(error) ?? "");
+}
+
+/** It gave up waiting for a lock, as it was told to. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === "55P03";
 }
 
 /** The driver's words for a connection that broke while it lay in the pool: the statement was not sent. */
@@ -72,10 +77,16 @@ export function breaksConnection(error: unknown): boolean {
   return state === null || /^(08|57P|58|XX|26|42P05)/.test(state);
 }
 
-/** What a unique index says about the value that it has already; null for other faults. */
-export function usedValue(error: unknown): string | null {
-  if (sqlState(error) !== USED_ID || !(error instanceof Error)) return null;
-  return "detail" in error && typeof error.detail === "string" ? error.detail : "";
+/** Which unique index refused a value, and what it says about it; null for other faults. */
+export function usedValue(
+  error: unknown,
+): { readonly index: string; readonly detail: string } | null {
+  if (sqlState(error) !== USED_VALUE || !(error instanceof Error)) return null;
+  const text = (value: unknown): string => (typeof value === "string" ? value : "");
+  return {
+    index: text("constraint" in error ? error.constraint : ""),
+    detail: text("detail" in error ? error.detail : ""),
+  };
 }
 
 /** @param label the server, as messages name it. */

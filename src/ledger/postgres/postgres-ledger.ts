@@ -66,8 +66,8 @@ export interface PostgresLedgerOptions {
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<Ledger> {
   const address = parseAddress(options.url);
-  const connections = await Connections.open(address, options.logger, (client) =>
-    migrate(client, address, readMigrations()),
+  const connections = await Connections.open(address, options.logger, (client, connect) =>
+    migrate(client, address, readMigrations(), { clock: options.clock, connect }),
   );
   const ledger = new PostgresLedger(connections, address, options);
   await ledger.listen();

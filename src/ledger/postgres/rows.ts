@@ -64,14 +64,19 @@ const WORKER_COLUMNS = [
 export const asMs = (time: string): string => `round(date_part('epoch', ${time}) * 1000)`;
 
 /** The columns of a job as `toJob` reads them. @param from the table's name in the statement. */
-export const jobColumns = (from: string): string => columns(JOB_COLUMNS, from);
-/** The columns of a worker as `toWorker` reads them. */
-export const workerColumns = (from: string): string => columns(WORKER_COLUMNS, from);
-
-function columns(names: readonly string[], from: string): string {
-  return names
-    .map((name) => (TIME_COLUMNS.has(name) ? asMs(`${from}.${name}`) : `${from}.${name}`))
+export const jobColumns = (from: string): string => columnsOf(JOB_COLUMNS, from).join(", ");
+/** The same as texts, for an array of them. */
+export const jobCells = (from: string): string =>
+  columnsOf(JOB_COLUMNS, from)
+    .map((column) => `(${column})::text`)
     .join(", ");
+/** The columns of a worker as `toWorker` reads them. */
+export const workerColumns = (from: string): string => columnsOf(WORKER_COLUMNS, from).join(", ");
+
+function columnsOf(names: readonly string[], from: string): string[] {
+  return names.map((name) =>
+    TIME_COLUMNS.has(name) ? asMs(`${from}.${name}`) : `${from}.${name}`,
+  );
 }
 
 /** The years that every ledger can hold: 0 to 9999. */

@@ -1,6 +1,6 @@
 /**
- * The statements that submit, claim, settle and look; sweeping-statements.ts has those of the
- * maintenance. Values are bound, never written in. What is written in are statuses of the TRANSITIONS
+ * The statements that claim, settle and look; submitting-statements.ts and sweeping-statements.ts have
+ * the others. Values are bound, never written in. What is written in are statuses of the TRANSITIONS
  * table (a partial index is only used where its status stands in the statement as it is) and names.
  *
  * Rules that hold for all of them:
@@ -15,7 +15,7 @@
  * - `:schema` stands for the schema's name.
  */
 import { TRANSITIONS, type JobEvent } from "../../job/state.js";
-import { asMs, jobColumns } from "./rows.js";
+import { jobColumns } from "./rows.js";
 
 export interface Statement {
   readonly name: string;
@@ -32,7 +32,7 @@ export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event]
 export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
 export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
 /** Held to the last time that every ledger can hold; null stays null. */
-const noLater = (time: string): string =>
+export const noLater = (time: string): string =>
   `CASE WHEN ${time} > timestamptz '9999-12-31 23:59:59.999Z'
     THEN timestamptz '9999-12-31 23:59:59.999Z' ELSE ${time} END`;
 
@@ -49,44 +49,6 @@ export const told = (table: string, channel: string, prefix: string): string => 
  * the disk. It holds for this one transaction, and so behind a proxy that pools them, too.
  */
 const NEED_NOT_WAIT = "set_config('synchronous_commit', 'off', true)";
-
-/**
- * $1 job_id text[], $2 task text[], $3 payload_json text[]; of the others an empty array means null
- * or the default for all: $4 plan_id text[], $5 phase text[], $6 queue text[], $7 priority int4[],
- * $8 run_at float8[] (ms since the epoch), $9 max_attempts int4[], $10 timeout_ms int8[],
- * $11 schema_version int4[] (default 1), $12 request_id text[], $13 idempotency_key text[];
- * $14 how many jobs, $15 the bound; $16 channel, $17 message or null; $18 delay float8[] (ms).
- * Answers how many were admitted (null: none), the depth with them, now (ms), the depth seen before.
- * A refused id that is used already is inserted all the same, and so rejects the call as an admitted
- * one does.
- */
-const SUBMIT = `
-  WITH admission AS (
-    UPDATE ${COUNTS} SET
-      queued = queued + least($14::bigint, $15::bigint - queued - running),
-      granted = least($14::bigint, $15::bigint - queued - running)
-    WHERE only_row = 1 AND queued + running < $15::bigint
-    RETURNING granted, queued + running AS depth
-  ), recorded AS (
-    INSERT INTO ${JOBS} (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
-      max_attempts, timeout_ms, schema_version, request_id, idempotency_key, status, attempt, created_at)
-    SELECT a.job_id, a.task, a.payload_json, a.plan_id, a.phase, coalesce(a.queue, 'default'),
-      coalesce(a.priority, 0), coalesce(
-        greatest(timestamptz 'epoch' + ${ms("a.run_at")}, ${noLater(`${NOW} + ${ms("a.delay_ms")}`)}),
-        ${NOW}),
-      coalesce(a.max_attempts, 1), a.timeout_ms, coalesce(a.schema_version, 1), a.request_id,
-      a.idempotency_key, ${to("release")}, 0, ${NOW}
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int4[],
-        $8::float8[], $9::int4[], $10::int8[], $11::int4[], $12::text[], $13::text[], $18::float8[])
-      WITH ORDINALITY AS a (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
-        max_attempts, timeout_ms, schema_version, request_id, idempotency_key, delay_ms, place)
-    WHERE a.place <= coalesce((SELECT granted FROM admission), 0)
-      OR (SELECT true FROM ${JOBS} used WHERE used.job_id = a.job_id LIMIT 1)
-  )
-  SELECT admission.granted, admission.depth, ${asMs(NOW)}, before.queued + before.running,
-    CASE WHEN admission.granted > 0 AND $17::text IS NOT NULL
-      THEN pg_notify($16::text, $17::text) END
-  FROM ${COUNTS} before LEFT JOIN admission ON true WHERE before.only_row = 1`;
 
 /** The groups of queued jobs of these tasks, found one by one at a step of the index each. */
 const groupsOf = (tasks: string): string => `
@@ -245,7 +207,6 @@ const PAYLOAD = `SELECT payload_json FROM ${JOBS} WHERE job_id = $1::text`;
 const NOTIFY = "SELECT pg_notify($1::text, $2::text)";
 
 export const SQL = {
-  submit: SUBMIT,
   claim: CLAIM,
   settle: SETTLE,
   cancel: CANCEL,

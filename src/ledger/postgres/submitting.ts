@@ -1,37 +1,159 @@
 /** Submitting: what is sent, and what the answer means. */
+import { LedgerError } from "../../job/errors.js";
 import type { Job, NewJob } from "../../job/job.js";
-import { DEFAULT_QUEUE, newlyQueued } from "../../job/transition.js";
+import { DEFAULT_QUEUE, fingerprintOf, newlyQueued } from "../../job/transition.js";
+import { verdictsOn, type Asked, type Known } from "../admitting.js";
 import type { AdmissionBound, SubmitOutcome } from "../ledger.js";
 import { float8Array, int4Array, int8Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
 import { usedValue } from "./failures.js";
-import { number, numberOrNull, storableAgeMs, storableMs, type Row } from "./rows.js";
+import {
+  AFTER_JOB,
+  number,
+  numberOrNull,
+  storableAgeMs,
+  storableMs,
+  textOrNull,
+  toJob,
+  type Row,
+} from "./rows.js";
+import type { RunStatement } from "./session.js";
 
 /** Any depth is below it, and sums of it and a depth are exact. */
 const BEYOND_ALL_DEPTHS = 2 ** 52;
+/** A key that another submit records at the same moment is found by the next try. */
+const TRIES = 5;
+
+/** Where changes are told, and the message; null: it is not told with this submit. */
+export type Telling = readonly [channel: string, message: string | null];
 
 export async function submit(
   { run, changes }: Means,
   jobs: readonly NewJob[],
-  { maxDepth }: AdmissionBound,
+  bound: AdmissionBound,
 ): Promise<SubmitOutcome[]> {
   if (jobs.length === 0) return [];
+  const telling = changes.tellingOfSubmit();
+  const outcomes = await submitOver(run, jobs, bound, telling);
+  const accepted = outcomes.flatMap((one) => (one.kind === "accepted" ? [one.job.jobId] : []));
+  if (accepted.length > 0) changes.submitted(accepted, telling[1] !== null);
+  return outcomes;
+}
+
+/** Submits by whatever runs statements; listeners of this process are not told. */
+export async function submitOver(
+  run: RunStatement,
+  jobs: readonly NewJob[],
+  bound: AdmissionBound,
+  telling: Telling,
+): Promise<SubmitOutcome[]> {
   const twice = namedTwice(jobs);
   if (twice !== null) throw usedTwice(twice);
-  const [channel, message] = changes.tellingOfSubmit();
-  const values = [...submitValues(jobs, maxDepth), channel, message, delays(jobs)];
+  const asked = jobs.map((job): Asked => {
+    const { idempotencyKey: key } = newlyQueued(job, 0);
+    return { key, fingerprint: fingerprintOf(job) };
+  });
+  return asked.every(({ key }) => key === null)
+    ? submitPlain(run, jobs, bound, telling)
+    : submitKeyed(run, jobs, asked, bound, telling);
+}
+
+async function submitPlain(
+  run: RunStatement,
+  jobs: readonly NewJob[],
+  { maxDepth, whole = false }: AdmissionBound,
+  telling: Telling,
+): Promise<SubmitOutcome[]> {
+  const values = [...valuesOf(jobs), wholeBound(maxDepth), ...telling, whole, jobs.length];
   const [row] = await run("submit", values).catch((error: unknown) => {
     const used = usedId(jobs, error);
     throw used === null ? error : usedTwice(used, error);
   });
-  const outcomes = submitOutcomes(jobs, row, maxDepth);
-  const accepted = outcomes.flatMap((one) => (one.kind === "accepted" ? [one.job.jobId] : []));
-  if (accepted.length > 0) changes.submitted(accepted, message !== null);
-  return outcomes;
+  const { granted, depth, nowMs } = answerOf(row, whole, maxDepth);
+  return jobs.map((job, place) =>
+    place < granted ? { kind: "accepted", job: recordOf(job, nowMs) } : { kind: "full", depth },
+  );
 }
 
-/** The values of the statement but for the last three. */
-function submitValues(jobs: readonly NewJob[], maxDepth: number): unknown[] {
+/** Of several with one key only the first is sent: the others follow from it. */
+async function submitKeyed(
+  run: RunStatement,
+  jobs: readonly NewJob[],
+  asked: readonly Asked[],
+  { maxDepth, whole = false }: AdmissionBound,
+  telling: Telling,
+): Promise<SubmitOutcome[]> {
+  const firstOf = new Map<string, number>();
+  for (const [place, { key }] of asked.entries())
+    if (key !== null && !firstOf.has(key)) firstOf.set(key, place);
+  const isFirst = ({ key }: Asked, place: number): boolean =>
+    key === null || firstOf.get(key) === place;
+  const sent = jobs.filter((_, place) => isFirst(asked[place] ?? NOTHING_ASKED, place));
+  const keys = asked.filter(isFirst);
+  const torn =
+    whole &&
+    asked.some(({ key, fingerprint }) => {
+      const first = key === null ? undefined : asked[firstOf.get(key) ?? 0];
+      return first !== undefined && first.fingerprint !== fingerprint;
+    });
+  const [row] = await runUntilKeysStand(run, jobs, [
+    ...valuesOf(sent),
+    torn ? 0 : wholeBound(maxDepth),
+    ...telling,
+    whole,
+    textArray(keys.map(({ key }) => key)),
+    textArray(keys.map(({ fingerprint }) => fingerprint)),
+  ]);
+  const { granted, depth, nowMs } = answerOf(row, whole, maxDepth);
+  const known = knownOf(row);
+  const records = jobs.map((job) => recordOf(job, nowMs));
+  return verdictsOn(asked, granted, whole, (key) => known.get(key)).map((verdict, place) => {
+    const job = records["mate" in verdict ? verdict.mate : place];
+    if (verdict.kind === "full" || job === undefined) return { kind: "full", depth };
+    if (verdict.kind === "admitted") return { kind: "accepted", job };
+    return { kind: verdict.kind, job: "found" in verdict ? verdict.found : job };
+  });
+}
+
+const NOTHING_ASKED: Asked = { key: null, fingerprint: null };
+
+/** Nothing of a try that was refused by an index is left. */
+async function runUntilKeysStand(
+  run: RunStatement,
+  jobs: readonly NewJob[],
+  values: readonly unknown[],
+): Promise<Row[]> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await run("submitKeyed", values);
+    } catch (error) {
+      const used = usedId(jobs, error);
+      if (used === null) throw error;
+      if (tries < TRIES) continue;
+      if (!isKeyFault(error)) throw usedTwice(used, error);
+      throw new LedgerError(
+        "ledger_unavailable",
+        "an idempotency key is recorded and forgotten too fast to tell what it names: try again",
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** The jobs that had one of the keys before, by it. */
+function knownOf(row: Row | undefined): Map<string, Known<Job>> {
+  const json = textOrNull(row?.[4] ?? null);
+  const rows = json === null ? [] : (JSON.parse(json) as Row[]);
+  return new Map(
+    rows.map((cells) => {
+      const found = toJob(cells);
+      return [found.idempotencyKey ?? "", { found, fingerprint: cells[AFTER_JOB] ?? null }];
+    }),
+  );
+}
+
+/** What both statements take first. */
+function valuesOf(jobs: readonly NewJob[]): unknown[] {
   const records = jobs.map((job) => newlyQueued(job, 0));
   const texts = (of: (job: Job) => string | null, fallback: string | null): Buffer =>
     textArray(unlessAll(records.map(of), fallback));
@@ -45,12 +167,7 @@ function submitValues(jobs: readonly NewJob[], maxDepth: number): unknown[] {
     texts((job) => job.phase, null),
     texts((job) => job.queue, DEFAULT_QUEUE),
     integers((job) => job.priority, 0),
-    float8Array(
-      unlessAll(
-        jobs.map(({ runAtMs }) => (isGiven(runAtMs) ? storableMs(runAtMs) : null)),
-        null,
-      ),
-    ),
+    float8Array(unlessAll(jobs.map(givenRunAtMs), null)),
     integers((job) => job.maxAttempts, 1),
     int8Array(
       unlessAll(
@@ -60,28 +177,29 @@ function submitValues(jobs: readonly NewJob[], maxDepth: number): unknown[] {
     ),
     integers((job) => job.schemaVersion, 1),
     texts((job) => job.requestId, null),
-    texts((job) => job.idempotencyKey, null),
-    jobs.length,
-    wholeBound(maxDepth),
+    float8Array(unlessAll(jobs.map(givenDelayMs), null)),
   ];
 }
 
 /** @param row the statement's answer. */
-function submitOutcomes(
-  jobs: readonly NewJob[],
+function answerOf(
   row: Row | undefined,
+  whole: boolean,
   maxDepth: number,
-): SubmitOutcome[] {
-  const granted = numberOrNull(row?.[0] ?? null) ?? 0;
-  const nowMs = number(row?.[2]);
+): { readonly granted: number; readonly depth: number; readonly nowMs: number } {
+  const before = number(row?.[3]);
   // Where nothing was admitted, others have filled it to the bound since the depth was read.
-  const depth =
-    numberOrNull(row?.[1] ?? null) ?? Math.max(number(row?.[3]), wholeBound(maxDepth), 0);
-  return jobs.map((job, place) => {
-    if (place >= granted) return { kind: "full", depth };
-    const record = newlyQueued(job, nowMs);
-    return { kind: "accepted", job: { ...record, runAtMs: storableMs(record.runAtMs) } };
-  });
+  const depthNow = whole ? before : Math.max(before, wholeBound(maxDepth), 0);
+  return {
+    granted: numberOrNull(row?.[0] ?? null) ?? 0,
+    depth: numberOrNull(row?.[1] ?? null) ?? depthNow,
+    nowMs: number(row?.[2]),
+  };
+}
+
+function recordOf(job: NewJob, nowMs: number): Job {
+  const record = newlyQueued(job, nowMs);
+  return { ...record, runAtMs: storableMs(record.runAtMs) };
 }
 
 /** The first id that the call names twice, or null. */
@@ -94,26 +212,29 @@ function namedTwice(jobs: readonly NewJob[]): string | null {
   return null;
 }
 
-/** Of a submit that was refused for a used id: which one the server named; null for other faults. */
+/** Of a submit that an index refused: the id that the server named; null for other faults. */
 function usedId(jobs: readonly NewJob[], error: unknown): string | null {
-  const detail = usedValue(error instanceof Error ? error.cause : null);
-  if (detail === null) return null;
-  return jobs.find(({ jobId }) => detail.includes(`(${jobId})`))?.jobId ?? "of one of its jobs";
+  const used = usedValue(error instanceof Error ? error.cause : null);
+  if (used === null) return null;
+  return (
+    jobs.find(({ jobId }) => used.detail.includes(`(${jobId})`))?.jobId ?? "of one of its jobs"
+  );
+}
+
+function isKeyFault(error: unknown): boolean {
+  return usedValue(error instanceof Error ? error.cause : null)?.index.startsWith("ux_") === true;
 }
 
 function usedTwice(jobId: string, cause?: unknown): Error {
   return new Error(`job id ${jobId} is used twice: give every job an id of its own`, { cause });
 }
 
-function delays(jobs: readonly NewJob[]): Buffer {
-  const delaysMs = jobs.map(({ delayMs }) =>
-    isGiven(delayMs) ? storableAgeMs(Math.max(0, delayMs)) : null,
-  );
-  return float8Array(unlessAll(delaysMs, null));
+function givenRunAtMs({ runAtMs }: NewJob): number | null {
+  return runAtMs === undefined || runAtMs === null ? null : storableMs(runAtMs);
 }
 
-function isGiven(ms: number | null | undefined): ms is number {
-  return ms !== null && ms !== undefined;
+function givenDelayMs({ delayMs }: NewJob): number | null {
+  return delayMs === undefined || delayMs === null ? null : storableAgeMs(Math.max(0, delayMs));
 }
 
 /** A job is admitted while depth < bound: that is the next whole number. */

@@ -1,10 +1,11 @@
 /** Runs one operation inside a transaction, and knows which kind of transaction a group needs. */
 import { claim, hasDue } from "./claiming.js";
 import { counts, list, look } from "./looking.js";
-import { cancel, heartbeat, settle, submit } from "./moving.js";
+import { cancel, heartbeat, settle } from "./moving.js";
 import type { Answers, Operation, Verb } from "./protocol.js";
 import { textOrNull, toIso } from "./rows.js";
 import type { Statements } from "./statements.js";
+import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue } from "./sweeping.js";
 import type { Transaction } from "./transaction.js";
 

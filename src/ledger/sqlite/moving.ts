@@ -1,46 +1,9 @@
-/** The verbs that admit jobs and move them on behalf of users and owners. */
+/** The verbs that move jobs on behalf of users and owners. */
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
 import { TRANSITIONS, type Status } from "../../job/state.js";
-import type { Answers, Cell, OperationOf, Row, SettledJob } from "./protocol.js";
-import { text as textOf, toIso } from "./rows.js";
+import type { Answers, OperationOf, SettledJob } from "./protocol.js";
+import { toIso } from "./rows.js";
 import type { Transaction } from "./transaction.js";
-
-export function submit(
-  tx: Transaction,
-  { maxDepth, jobs }: OperationOf<"submit">,
-): Answers["submit"] {
-  const { queued, running } = tx.counts;
-  const depth = queued + running;
-  const room = depth < maxDepth ? Math.ceil(maxDepth - depth) : 0;
-  const admitted = Math.min(room, jobs.length);
-  for (const row of jobs.slice(0, admitted)) insert(tx, row);
-  if (admitted < jobs.length) refuseUsedIds(tx, jobs, admitted);
-  if (admitted > 0) tx.count({ queued: admitted });
-  return admitted === jobs.length ? null : { admitted, depth: depth + admitted };
-}
-
-function insert(tx: Transaction, row: Row): void {
-  try {
-    tx.run.submit.run(...row);
-  } catch (error) {
-    if (error instanceof Error && error.message.includes("async_jobs.job_id")) throw usedTwice(row);
-    throw error;
-  }
-}
-
-/** A used id is a bug also where the job was refused. */
-function refuseUsedIds(tx: Transaction, jobs: readonly Row[], admitted: number): void {
-  const seen = new Set<Cell | undefined>();
-  for (const row of jobs.slice(admitted)) {
-    const [jobId] = row;
-    if (seen.has(jobId) || tx.run.look.get(jobId) !== undefined) throw usedTwice(row);
-    seen.add(jobId);
-  }
-}
-
-function usedTwice(row: Row): Error {
-  return new Error(`job id ${textOf(row[0])} is used twice: give every job an id of its own`);
-}
 
 export function settle(tx: Transaction, { ends }: OperationOf<"settle">): Answers["settle"] {
   let requeued = 0;

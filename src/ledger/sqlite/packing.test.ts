@@ -11,7 +11,9 @@ test("a batch comes out as it went in, whatever stands between the submits", () 
     { verb: "counts" },
     { verb: "submit", maxDepth: 0, jobs: [] },
     { verb: "submit", maxDepth: Infinity, jobs: [row("c")] },
+    { verb: "submit", maxDepth: 2, whole: true, jobs: [row("d")] },
     { verb: "get", jobIds: ["x"] },
+    { verb: "submit", maxDepth: 4, jobs: [row("e")] },
   ];
   const packed = structuredClone(packBatch(17, operations));
   expect(unpackBatch(packed)).toEqual({ nowMs: 17, operations });
@@ -21,7 +23,7 @@ test("outcomes come out as they went in, failures in their places", () => {
   const outcomes: Outcome[] = [
     { failed: false, answer: null },
     { failed: true, code: "ledger_full", detail: "full" },
-    { failed: false, answer: { admitted: 0, depth: 16 } },
+    { failed: false, answer: { admitted: 0, depth: 16, others: [[0, "repeated", row("a")]] } },
     { failed: true, code: null, detail: "a bug" },
   ];
   expect(unpackOutcomes(structuredClone(packOutcomes(outcomes, 0.25)))).toEqual(outcomes);

@@ -1,7 +1,7 @@
 /**
  * The form in which batches cross to the thread and their outcomes come back. Copying an object costs
  * more than inserting a row does, so the frequent calls travel without any: the rows of all submits of
- * a batch lie in one flat array, and a call to which nothing unusual happened is answered with null.
+ * a batch (but for those of all or nothing) lie in one flat array, and a call to which nothing unusual happened is answered with null.
  */
 import type {
   Batch,
@@ -19,7 +19,7 @@ export function packBatch(nowMs: number, operations: readonly Operation[]): Pack
   const maxDepths: number[] = [];
   const cells: Cell[] = [];
   const packed = operations.map((operation) => {
-    if (operation.verb !== "submit") return operation;
+    if (operation.verb !== "submit" || operation.whole === true) return operation;
     maxDepths.push(operation.maxDepth);
     for (const row of operation.jobs) for (const cell of row) cells.push(cell);
     return operation.jobs.length;

@@ -16,6 +16,8 @@ export type LedgerCode = Extract<ErrorCode, `ledger_${string}`>;
 interface Submit {
   readonly verb: "submit";
   readonly maxDepth: number;
+  /** All or none; left out: each for itself. */
+  readonly whole?: true;
   readonly jobs: readonly Row[];
 }
 interface Claim {
@@ -121,8 +123,20 @@ export type OperationOf<V extends Verb> = Extract<Operation, { readonly verb: V 
 
 /** What each verb is answered with. */
 export interface Answers {
-  /** Null: all were admitted. Else the first `admitted`; the others met a depth of `depth`. */
-  submit: { readonly admitted: number; readonly depth: number } | null;
+  /**
+   * Null: all were admitted. Else `others` are answered with a job that has their key already: its
+   * row, or the place of one of the same call. Of the rest the first `admitted` were admitted, and
+   * those after them met a depth of `depth`.
+   */
+  submit: {
+    readonly admitted: number;
+    readonly depth: number;
+    readonly others: readonly (readonly [
+      place: number,
+      kind: "repeated" | "conflict",
+      of: Row | number,
+    ])[];
+  } | null;
   /** Job columns, then the payload. */
   claim: readonly Row[];
   /** Null: each happened, and led where its event leads. Else the status of each, null: it did not happen. */
@@ -174,7 +188,7 @@ export interface Batch {
 export interface PackedBatch {
   readonly kind: "batch";
   readonly nowMs: number;
-  /** A number stands for a submit of so many jobs. */
+  /** A number stands for a submit of so many jobs, each for itself. */
   readonly operations: readonly (Operation | number)[];
   /** The depth bounds of the submits, in order. */
   readonly maxDepths: readonly number[];

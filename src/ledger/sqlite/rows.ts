@@ -49,8 +49,12 @@ export const SUBMITTED_COLUMNS = [
   "schema_version",
   "request_id",
   "idempotency_key",
+  "payload_fingerprint",
   "payload_json",
 ] as const;
+/** Where the key and the fingerprint stand in them. */
+export const KEY_AT = SUBMITTED_COLUMNS.indexOf("idempotency_key");
+export const FINGERPRINT_AT = SUBMITTED_COLUMNS.indexOf("payload_fingerprint");
 
 /** What a beat writes, in this order; the statement adds started_at and last_heartbeat. */
 export const WORKER_COLUMNS = [
@@ -91,7 +95,7 @@ export function fromIso(text: string): number {
 }
 
 /** The row of a job that asks to be admitted. */
-export function toSubmittedRow(job: Job, payloadJson: string): Row {
+export function toSubmittedRow(job: Job, fingerprint: string | null, payloadJson: string): Row {
   return [
     job.jobId,
     job.planId,
@@ -106,6 +110,7 @@ export function toSubmittedRow(job: Job, payloadJson: string): Row {
     job.schemaVersion,
     job.requestId,
     job.idempotencyKey,
+    fingerprint,
     payloadJson,
   ];
 }

@@ -12,7 +12,7 @@ import { resolve } from "node:path";
 import type { Worker } from "node:worker_threads";
 import type { Job, NewJob } from "../../job/job.js";
 import { TRANSITIONS, type Status } from "../../job/state.js";
-import { newlyQueued } from "../../job/transition.js";
+import { fingerprintOf, newlyQueued } from "../../job/transition.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
 import type {
@@ -38,7 +38,7 @@ import type {
   WorkerRecord,
 } from "../ledger.js";
 import { prepareFile } from "./database-file.js";
-import type { LedgerThreadData, Row, SettledJob } from "./protocol.js";
+import type { Answers, LedgerThreadData, Row, SettledJob } from "./protocol.js";
 import {
   AFTER_JOB,
   fromIso,
@@ -102,21 +102,21 @@ class SqliteLedger implements Ledger {
     return this.#link.open();
   }
 
-  submit(jobs: readonly NewJob[], { maxDepth }: AdmissionBound): Promise<SubmitOutcome[]> {
+  submit(jobs: readonly NewJob[], { maxDepth, whole }: AdmissionBound): Promise<SubmitOutcome[]> {
     const nowMs = this.#clock.nowMs();
     const records: Job[] = [];
     const rows: Row[] = [];
     for (const job of jobs) {
       const record = newlyQueued(job, nowMs);
       records.push(record);
-      rows.push(toSubmittedRow(record, job.payloadJson));
+      rows.push(toSubmittedRow(record, fingerprintOf(job), job.payloadJson));
     }
-    return this.#link.call({ verb: "submit", maxDepth, jobs: rows }, (refusal) => {
-      const { admitted, depth } = refusal ?? { admitted: jobs.length, depth: 0 };
-      if (admitted > 0) this.#watchers.work();
-      return records.map((job, index) =>
-        index < admitted ? { kind: "accepted", job } : { kind: "full", depth },
-      );
+    const all = whole === true ? { whole } : {};
+    return this.#link.call({ verb: "submit", maxDepth, jobs: rows, ...all }, (answer) => {
+      if (answer === null || answer.admitted > 0) this.#watchers.work();
+      return answer === null
+        ? records.map((job) => ({ kind: "accepted", job }))
+        : toSubmitOutcomes(records, answer);
     });
   }
 
@@ -254,6 +254,23 @@ class SqliteLedger implements Ledger {
     for (const jobId of jobIds) this.#watchers.changed(jobId);
     return jobIds.length;
   }
+}
+
+function toSubmitOutcomes(
+  records: readonly Job[],
+  { admitted, depth, others }: NonNullable<Answers["submit"]>,
+): SubmitOutcome[] {
+  const byPlace = new Map(others.map(([place, kind, of]) => [place, { kind, of }]));
+  let left = admitted;
+  return records.map((job, place) => {
+    const other = byPlace.get(place);
+    if (other !== undefined) {
+      const { kind, of } = other;
+      return { kind, job: typeof of === "number" ? (records[of] ?? job) : toJob(of) };
+    }
+    left -= 1;
+    return left >= 0 ? { kind: "accepted", job } : { kind: "full", depth };
+  });
 }
 
 function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {

@@ -89,6 +89,9 @@ export const SQL = {
     WHERE job_id = ? AND ${from("stop")} RETURNING ${JOB}`,
 
   job: `SELECT ${JOB} FROM async_jobs WHERE job_id = ?`,
+  /** The job that has a key, and its fingerprint. */
+  keyed: `SELECT ${JOB}, payload_fingerprint
+    FROM async_jobs INDEXED BY ux_async_jobs_idempotency_key WHERE idempotency_key = ?`,
   result: `SELECT ${JOB}, result_json FROM async_jobs WHERE job_id = ?`,
   payload: "SELECT payload_json FROM async_jobs WHERE job_id = ?",
   look: `SELECT status, attempt, cancel_requested_at IS NOT NULL FROM async_jobs WHERE job_id = ?`,

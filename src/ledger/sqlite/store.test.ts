@@ -63,7 +63,7 @@ function connection(): Database.Database {
 let lastId = 0;
 function submit(jobId: string, payloadJson = "{}"): Operation {
   const job = newlyQueued({ jobId, task: "noop", schemaVersion: 1, payloadJson }, NOW_MS);
-  return { verb: "submit", maxDepth: 1_000_000, jobs: [toSubmittedRow(job, payloadJson)] };
+  return { verb: "submit", maxDepth: 1_000_000, jobs: [toSubmittedRow(job, null, payloadJson)] };
 }
 
 function newId(): string {

@@ -75,10 +75,10 @@ function recordCases({ check }: Cases): void {
       timeoutMs: 1_234,
       schemaVersion: 2,
       requestId: "r-1",
-      idempotencyKey: "k-1",
     } as const satisfies Partial<NewJob>;
-    const job = await acceptOne(h.ledger, given);
-    expect(job).toMatchObject(given);
+    const idempotency = { key: "k-1", fingerprint: "f-1" };
+    const job = await acceptOne(h.ledger, { ...given, idempotency });
+    expect(job).toMatchObject({ ...given, idempotencyKey: "k-1" });
     expect(await see(h.ledger, job.jobId)).toEqual(job);
   });
 
@@ -115,7 +115,7 @@ function recordCases({ check }: Cases): void {
       delayMs: null,
       timeoutMs: null,
       requestId: null,
-      idempotencyKey: null,
+      idempotency: null,
     });
     expect(job).toMatchObject({ planId: null, phase: null, timeoutMs: null, requestId: null });
     expect(job.runAtMs).toBe(job.createdAtMs);
