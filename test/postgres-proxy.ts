@@ -15,6 +15,8 @@ export interface ProxyFaults {
 
 const NOTIFICATION = "A".charCodeAt(0);
 const PARSE = "P".charCodeAt(0);
+/** What runs a statement, prepared or as text. */
+const RUN = ["E", "Q"].map((tag) => tag.charCodeAt(0));
 const TAG_BYTES = 1;
 const LENGTH_BYTES = 4;
 
@@ -25,6 +27,8 @@ export class PostgresProxy {
   readonly #target: URL;
   readonly #faults: ProxyFaults;
   readonly #sockets = new Set<Socket>();
+  /** How many statements clients have sent so far. */
+  statements = 0;
   /** Names under which statements were prepared. */
   readonly preparedNames = new Set<string>();
   #swallowed: ReadonlySet<Socket> = new Set();
@@ -73,6 +77,7 @@ export class PostgresProxy {
       if (first && this.#faults.refusesSettings === true && message.includes("options\0"))
         client.end(refusal());
       else this.#pass(client, server, message);
+      if (!first && RUN.includes(message[0] ?? 0)) this.statements += 1;
       if (!first && message[0] === PARSE) this.preparedNames.add(nameIn(message));
     }, true);
     const fromServer = new Messages((message) => {

@@ -15,9 +15,6 @@ const ABOVE_ALL_IDS = "~";
 const LIVE_STATUSES: ReadonlySet<string> = new Set(
   ALL_STATUSES.filter((status) => !isTerminal(status)),
 );
-const STATUS_NUMBERS: ReadonlyMap<Cell | undefined, number> = new Map(
-  ALL_STATUSES.map((status, index) => [status, index]),
-);
 
 export function counts(tx: Transaction): Answers["counts"] {
   const { queued, running, terminal } = tx.counts;
@@ -30,13 +27,8 @@ export function counts(tx: Transaction): Answers["counts"] {
   return { queued, running, terminal, oldestRunAt };
 }
 
-export function look(tx: Transaction, jobIds: readonly string[]): number[] {
-  return jobIds.map((jobId) => {
-    const row = tx.run.look.get(jobId);
-    if (row === undefined) return -1;
-    const status = STATUS_NUMBERS.get(row[0]) ?? STATUS_NUMBERS.size;
-    return (integer(row[1]) * 8 + status) * 2 + integer(row[2]);
-  });
+export function look({ run }: Transaction, jobIds: readonly string[]): number[] {
+  return run.looks.all(JSON.stringify(jobIds)).map(([seen]) => integer(seen));
 }
 
 /** Newest first. What is live is found by its own index; the rest by a bounded walk down the ids. */

@@ -70,6 +70,13 @@ describe("the plan of every statement", () => {
       ]);
   });
 
+  test("a look searches by id, job for job, in the order of the ids", () => {
+    expect(plan(SQL.looks).filter((step) => !step.startsWith("CORRELATED"))).toEqual([
+      "SCAN json_each VIRTUAL TABLE INDEX 1:",
+      "SEARCH async_jobs USING INDEX sqlite_autoindex_async_jobs_1 (job_id=?) LEFT-JOIN",
+    ]);
+  });
+
   test("retention walks the ended in their order", () => {
     expect(plan(SQL.evict).join("\n")).toContain(
       "SEARCH async_jobs USING COVERING INDEX ix_async_jobs_finished_at (finished_at>? AND finished_at<?)",

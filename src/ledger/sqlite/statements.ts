@@ -8,7 +8,7 @@
  * times are ISO-8601 text.
  */
 import type { Database, Statement } from "better-sqlite3";
-import { TRANSITIONS, type JobEvent } from "../../job/state.js";
+import { ALL_STATUSES, TRANSITIONS, type JobEvent } from "../../job/state.js";
 import type { Row } from "./protocol.js";
 import { JOB_COLUMNS, SUBMITTED_COLUMNS, WORKER_COLUMNS } from "./rows.js";
 
@@ -21,6 +21,9 @@ const QUEUED = `async_jobs INDEXED BY ix_async_jobs_status WHERE ${from("claim")
 const RUNNING = `async_jobs INDEXED BY ix_async_jobs_worker_id WHERE ${from("succeed")}`;
 /** The one job, while the claim holds. Binds: job_id, worker_id, attempt. */
 const OWNED = `job_id = ? AND worker_id = ? AND attempt = ? AND ${from("succeed")}`;
+const STATUS_NUMBER = `CASE status ${ALL_STATUSES.map(
+  (status, number) => `WHEN '${status}' THEN ${String(number)}`,
+).join(" ")} END`;
 /** How many statuses a list can name; the rest is padded with null. */
 export const STATUS_PLACES = 6;
 
@@ -95,6 +98,10 @@ export const SQL = {
   result: `SELECT ${JOB}, result_json FROM async_jobs WHERE job_id = ?`,
   payload: "SELECT payload_json FROM async_jobs WHERE job_id = ?",
   look: `SELECT status, attempt, cancel_requested_at IS NOT NULL FROM async_jobs WHERE job_id = ?`,
+  /** For each id of a JSON array, in its order: a number for what can be seen of the job; -1: no job. One cell a job, since cells cost more than the search. */
+  looks: `SELECT CASE WHEN status IS NULL THEN -1
+      ELSE (attempt * 8 + ${STATUS_NUMBER}) * 2 + (cancel_requested_at IS NOT NULL) END
+    FROM json_each(?) LEFT JOIN async_jobs ON job_id = value`,
 
   /** The id that stands ? places below ?. */
   idBelow: `SELECT job_id FROM async_jobs INDEXED BY sqlite_autoindex_async_jobs_1

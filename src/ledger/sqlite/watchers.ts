@@ -6,7 +6,7 @@
  */
 import type { Unsubscribe } from "../ledger.js";
 
-/** Some 2 ms at the thread. */
+/** Half a millisecond at the thread. */
 const LOOK_CHUNK = 500;
 
 type Listener = () => void;
