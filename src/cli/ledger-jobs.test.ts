@@ -146,12 +146,30 @@ test("cancelling one that runs and one that waits", async () => {
     });
 });
 
+test("what can't be run once more", async () => {
+  const jobId = await submit();
+  expect(await both((jobs) => jobs.retry(jobId))).toMatchObject({
+    kind: "refused",
+    status: 409,
+    message: "job not finished (state: running)",
+  });
+  task.call(0).succeed({});
+  await settled();
+  // The memory ledger forgets the input of what has ended.
+  expect(await both((jobs) => jobs.retry(jobId))).toMatchObject({
+    kind: "refused",
+    status: 409,
+    message: expect.stringMatching(/^job's input is gone: job_\w+: a store in memory/) as string,
+  });
+});
+
 test("what is unknown", async () => {
   for (const jobId of [UNKNOWN, "what?"]) {
     expect(await both((jobs) => jobs.get(jobId))).toBeNull();
     expect(await both((jobs) => jobs.wait(jobId, 10))).toBeNull();
     expect(await both((jobs) => jobs.result(jobId))).toEqual({ kind: "unknown" });
     expect(await both((jobs) => jobs.cancel(jobId))).toEqual({ kind: "unknown" });
+    expect(await both((jobs) => jobs.retry(jobId))).toEqual({ kind: "unknown" });
   }
 });
 

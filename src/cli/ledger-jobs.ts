@@ -7,6 +7,7 @@ import type {
   Jobs,
   JobsQuery,
   ResultAnswer,
+  RetryAnswer,
   SubmitAnswer,
   SubmitRequest,
 } from "../client/jobs.js";
@@ -62,8 +63,7 @@ export class LedgerJobs implements Jobs {
     if (resultJson !== null)
       return { kind: "done", envelopeJson: successJson(job.requestId, resultJson) };
     return refusedBy({
-      fault: "conflict",
-      error: `job not finished (state: ${STATES[job.status]})`,
+      ...notFinished(job),
       ...(job.errorMessage === null ? {} : { reason: job.errorMessage }),
     });
   }
@@ -76,6 +76,30 @@ export class LedgerJobs implements Jobs {
     if (outcome.kind === "terminal")
       return refusedBy({ fault: "conflict", error: `job already finished (state: ${state})` });
     return { kind: outcome.kind, jobId: formatJobId(outcome.job.jobId), state };
+  }
+
+  async retry(jobId: string): Promise<RetryAnswer> {
+    const id = parseJobId(jobId);
+    const outcome = id === null ? ({ kind: "unknown" } as const) : await this.#engine.retry(id);
+    switch (outcome.kind) {
+      case "accepted":
+        return { kind: "accepted", jobId: formatJobId(outcome.job.jobId), repeated: false };
+      case "unknown":
+        return outcome;
+      case "not_finished":
+        return refusedBy(notFinished(outcome.job));
+      case "payload_gone":
+        return refusedBy({
+          fault: "conflict",
+          error: `job's input is gone: ${jobId}`,
+          detail: "a store in memory forgets the input of a job that has ended: submit it anew",
+        });
+      case "full":
+      case "not_ready":
+        return refusedBy(refusalProblem(outcome, "jobs"));
+      default:
+        return outcome satisfies never;
+    }
   }
 
   async list({ limit, task, states, cursor }: JobsQuery): Promise<JobPageView> {
@@ -105,6 +129,10 @@ export class LedgerJobs implements Jobs {
 function statusesOf(state: string): Status[] {
   const status = statusOf(state);
   return status === undefined ? [] : [status];
+}
+
+function notFinished(job: Job): Problem {
+  return { fault: "conflict", error: `job not finished (state: ${STATES[job.status]})` };
 }
 
 function refusedBy(problem: Problem): Refused {

@@ -7,8 +7,10 @@ import { readFileSync } from "node:fs";
 import { ClientError } from "../client/transport.js";
 import { JobtableError } from "../job/errors.js";
 import { addCleanup } from "./commands/cleanup.js";
+import { addCompletion } from "./commands/completion.js";
 import { addConfig } from "./commands/config.js";
 import { addDiagnostics } from "./commands/diagnostics.js";
+import { addInit } from "./commands/init.js";
 import { addJobs } from "./commands/jobs.js";
 import { addServe } from "./commands/serve.js";
 import { addSubmit } from "./commands/submit.js";
@@ -16,7 +18,7 @@ import { addWorker } from "./commands/worker.js";
 import { EXIT, exitCodeOf, type ExitCode } from "./exit-code.js";
 import { spellOutBooleans } from "./setting-flags.js";
 import type { Terminal } from "./terminal.js";
-import type { Cli, Runner } from "./verb.js";
+import { addExample, type Cli, type Runner } from "./verb.js";
 
 /** @param args without the interpreter and the script. */
 export async function runCommandLine(args: readonly string[], cli: Cli): Promise<ExitCode> {
@@ -32,7 +34,8 @@ export async function runCommandLine(args: readonly string[], cli: Cli): Promise
   }
 }
 
-function createProgram(runner: Runner): Command {
+/** Every command, with what it does; nothing is run yet. */
+export function createProgram(runner: Runner): Command {
   const program = new Command("jobtable")
     .description("Puts slow work behind an API: bounded, durable, cancellable jobs.")
     .version(version(), "-V, --version")
@@ -51,9 +54,11 @@ function createProgram(runner: Runner): Command {
     addDiagnostics,
     addCleanup,
     addConfig,
+    addInit,
+    addCompletion,
   ])
     add(program, runner);
-  program.addHelpText("after", "\nExample:\n  $ jobtable serve tasks/ocr.ts");
+  addExample(program, "jobtable serve tasks/ocr.ts");
   return program;
 }
 

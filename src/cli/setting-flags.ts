@@ -5,7 +5,13 @@
 import { Option, type Command } from "commander";
 import { processEnvironment, resolveSettings, type Settings } from "../config.js";
 import { readConfigFile } from "../config/file.js";
-import { flagOf, SETTING_NAMES, settingRow, type SettingName } from "../config/settings.js";
+import {
+  flagOf,
+  SETTING_NAMES,
+  settingRow,
+  type SettingName,
+  type SettingRow,
+} from "../config/settings.js";
 import { formatValue, readValue } from "../config/values.js";
 import { importTaskFile } from "../task/import-file.js";
 
@@ -39,12 +45,22 @@ export function addSettingFlags(command: Command, names: readonly SettingName[])
   // What everyone calls it where there is a server to send it to.
   if (names.includes("server"))
     command.addOption(new Option("--token <value>", "the same as --auth-token").helpGroup(heading));
-  for (const name of names)
-    command.addOption(
-      new Option(`${flagOf(name)} <value>`, `${settingRow(name).meaning} ${hint(name)}`).helpGroup(
-        heading,
-      ),
-    );
+  for (const name of names) {
+    const row = settingRow(name);
+    const option = new Option(`${flagOf(name)} <value>`, `${row.meaning} ${hint(name)}`);
+    command.addOption(withChoices(option, choicesOf(row)).helpGroup(heading));
+  }
+}
+
+function choicesOf(row: SettingRow): readonly string[] {
+  if (row.kind === "boolean") return ["true", "false"];
+  return row.kind === "choice" ? row.choices : [];
+}
+
+/** Names the values for the help and for shells; what is given is judged elsewhere, with a better message. */
+export function withChoices(option: Option, choices: readonly string[]): Option {
+  if (choices.length > 0) option.argChoices = [...choices];
+  return option;
 }
 
 function hint(name: SettingName): string {

@@ -16,22 +16,32 @@ export interface Cli {
   readonly exit: (code: number) => void;
 }
 
-export interface Invocation extends Cli {
+export interface PlainInvocation extends Cli {
   /** The arguments that are no flags, in order. */
   readonly args: readonly string[];
   /** The command's own flags, by their names in camelCase. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly json: boolean;
+}
+
+export interface Invocation extends PlainInvocation {
   readonly config: Config;
   readonly settings: Settings["settings"];
 }
 
-export interface Verb {
+interface Declared {
   /** As commander writes it: `show <id>`. */
   readonly usage: string;
   readonly summary: string;
   /** One line that works, without the prompt. */
   readonly example: string;
+}
+
+export interface PlainVerb extends Declared {
+  readonly run: (invocation: PlainInvocation) => Promise<ExitCode>;
+}
+
+export interface Verb extends Declared {
   readonly settings: readonly SettingName[];
   readonly run: (invocation: Invocation) => Promise<ExitCode>;
 }
@@ -41,22 +51,36 @@ export interface Runner extends Cli {
   ended(code: ExitCode): void;
 }
 
-/** Declares a command; flags of its own are added to what is returned. */
+/** Declares a command that uses settings; flags of its own are added to what is returned. */
 export function addVerb(parent: Command, runner: Runner, verb: Verb): Command {
+  const command = addPlainVerb(parent, runner, {
+    ...verb,
+    async run(invocation) {
+      const { config, settings } = await settingsFrom(invocation.options);
+      return verb.run({ ...invocation, config, settings });
+    },
+  });
+  addSettingFlags(command, verb.settings);
+  return command;
+}
+
+/** Declares a command that no setting concerns: a broken config file does not keep it from working. */
+export function addPlainVerb(parent: Command, runner: Runner, verb: PlainVerb): Command {
   const command = parent.command(verb.usage).summary(verb.summary).description(`${verb.summary}.`);
   command.option("--json", "print JSON");
-  addSettingFlags(command, verb.settings);
-  command.addHelpText("after", `\nExample:\n  $ ${verb.example}`);
+  addExample(command, verb.example);
   command.action(async () => {
     const options: Record<string, unknown> = command.opts();
     const { terminal, exit } = runner;
-    const { config, settings } = await settingsFrom(options);
     const json = options["json"] === true;
-    runner.ended(
-      await verb.run({ terminal, exit, args: command.args, options, json, config, settings }),
-    );
+    runner.ended(await verb.run({ terminal, exit, args: command.args, options, json }));
   });
   return command;
+}
+
+/** @param example one line that works, without the prompt. */
+export function addExample(command: Command, example: string): void {
+  command.addHelpText("after", `\nExample:\n  $ ${example}`);
 }
 
 /** The text of one of the command's own flags, or undefined where it was not given. */

@@ -67,7 +67,6 @@ export class JobtableClient implements Jobs {
     return { kind: reply.status === 200 ? "cancelled" : "requested", jobId: id, state };
   }
 
-  /** A new job with the payload and options of one that has ended. */
   async retry(jobId: string): Promise<RetryAnswer> {
     const call: Call = { method: "POST", path: `${jobPath(jobId)}/retry` };
     const reply = await this.#transport.send(call);

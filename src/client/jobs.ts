@@ -68,6 +68,8 @@ export interface Jobs {
   wait(jobId: string, timeoutMs: number): Promise<JobView | null>;
   result(jobId: string): Promise<ResultAnswer>;
   cancel(jobId: string): Promise<CancelAnswer>;
+  /** A new job with the payload and options of one that has ended. */
+  retry(jobId: string): Promise<RetryAnswer>;
   /** Newest first. A page may be short while there is a `next_cursor`. */
   list(query: JobsQuery): Promise<JobPageView>;
 }

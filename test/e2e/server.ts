@@ -19,7 +19,9 @@ export const ACT = resolve(import.meta.dirname, "tasks/act.ts");
 
 /** What was set for whoever runs the tests must not leak into what they start. */
 const ENV = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^((JOBTABLE|CLEVERAGENTS)_|(NO|FORCE)_COLOR$)/.test(name)),
+  Object.entries(process.env).filter(
+    ([name]) => !/^((JOBTABLE|CLEVERAGENTS)_|(NO|FORCE)_COLOR$)/.test(name),
+  ),
 );
 
 /** A folder of its own for this test. */
@@ -79,6 +81,11 @@ export class Process {
 
   kill(signal: NodeJS.Signals): void {
     if (!this.#over) this.#child.kill(signal);
+  }
+
+  /** Reads no more of its output, as `| head` does when it has enough. */
+  deaf(): void {
+    this.#child.stdout.destroy();
   }
 
   input(text: string): void {

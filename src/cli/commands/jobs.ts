@@ -1,5 +1,5 @@
-/** `jobtable jobs list|show|wait|result|cancel`: looks at jobs, and cancels them. */
-import type { Command } from "commander";
+/** `jobtable jobs list|show|wait|result|cancel|retry`: looks at jobs, cancels them, runs them once more. */
+import { Option, type Command } from "commander";
 import type { Jobs, JobsQuery } from "../../client/jobs.js";
 import type { JobView } from "../../client/replies.js";
 import { ALL_STATES, type State } from "../../http/wire.js";
@@ -10,8 +10,9 @@ import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js"
 import { awaitEnd, follow } from "../follow.js";
 import { isNews, jobFields, jobJsonText, jobLine, jobTable } from "../job-text.js";
 import { JOBS_SETTINGS, jobIdFrom, withJobs } from "../open-jobs.js";
+import { withChoices } from "../setting-flags.js";
 import { safeJson } from "../text.js";
-import { addVerb, textOption, type Invocation, type Runner } from "../verb.js";
+import { addExample, addVerb, textOption, type Invocation, type Runner } from "../verb.js";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
@@ -21,9 +22,9 @@ const EXAMPLE_ID = "job_01J0000000000000000000000A";
 export function addJobs(program: Command, runner: Runner): void {
   const jobs = program
     .command("jobs")
-    .summary("Look at jobs and cancel them")
-    .description("Look at jobs and cancel them.");
-  jobs.addHelpText("after", "\nExample:\n  $ jobtable jobs list --state pending,running");
+    .summary("Look at jobs, cancel them, run them once more")
+    .description("Look at jobs, cancel them, run them once more.");
+  addExample(jobs, "jobtable jobs list --state pending,running");
   const settings = JOBS_SETTINGS;
   addVerb(jobs, runner, {
     usage: "list",
@@ -32,7 +33,7 @@ export function addJobs(program: Command, runner: Runner): void {
     settings,
     run: list,
   })
-    .option("--state <states>", `only these: ${ALL_STATES.join(", ")}`)
+    .addOption(withChoices(new Option("--state <states>", "only these, with commas"), ALL_STATES))
     .option("--task <name>", "only jobs of this task")
     .option("--limit <count>", `at most this many (default: ${DEFAULT_LIMIT})`)
     .option("--cursor <cursor>", "go on after a page, with the cursor that it printed");
@@ -63,6 +64,13 @@ export function addJobs(program: Command, runner: Runner): void {
     example: `jobtable jobs cancel ${EXAMPLE_ID}`,
     settings,
     run: cancel,
+  });
+  addVerb(jobs, runner, {
+    usage: "retry <id>",
+    summary: "Run what has ended once more, as a new job; prints its id",
+    example: `jobtable jobs retry ${EXAMPLE_ID}`,
+    settings: [...settings, "async_max_queue"],
+    run: retry,
   });
 }
 
@@ -189,6 +197,28 @@ async function cancel(invocation: Invocation): Promise<ExitCode> {
     default:
       return answer satisfies never;
   }
+}
+
+async function retry(invocation: Invocation): Promise<ExitCode> {
+  const { args, json, terminal } = invocation;
+  const jobId = jobIdFrom(args[0]);
+  return withJobs(invocation, async (jobs) => {
+    const answer = await jobs.retry(jobId);
+    switch (answer.kind) {
+      case "unknown":
+        return unknown(invocation);
+      case "refused":
+        terminal.complain(answer.message);
+        return exitCodeOfRefusal(answer);
+      case "accepted": {
+        const job = json ? await jobs.get(answer.jobId) : null;
+        terminal.print(job === null ? answer.jobId : jobJsonText(job));
+        return EXIT.done;
+      }
+      default:
+        return answer satisfies never;
+    }
+  });
 }
 
 function unknown({ args, terminal }: Invocation): ExitCode {

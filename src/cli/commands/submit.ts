@@ -9,6 +9,7 @@ import type { RegisteredTask } from "../../task/registry.js";
 import { endOf, withResult } from "../ended.js";
 import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js";
 import { awaitEnd } from "../follow.js";
+import { parseInstant } from "../instant.js";
 import { jobJsonText } from "../job-text.js";
 import { JOBS_SETTINGS, serverOf, withJobs } from "../open-jobs.js";
 import type { Session } from "../session.js";
@@ -27,8 +28,10 @@ export function addSubmit(program: Command, runner: Runner): void {
     .option("-w, --wait", "wait for the job's end and print its result")
     .option("--task-file <file>", "check the input by this task before it is recorded")
     .option("--request-id <id>", "an id of yours, echoed with the result")
+    .option("--idempotency-key <key>", "one job per key: again with the same one, the same job")
     .option("--priority <number>", "larger is sooner (default: 0)")
     .option("--delay <duration>", 'earliest start from now, such as "5m"')
+    .option("--run-at <time>", 'earliest start, such as "2026-03-01T09:00:00Z"; with a zone')
     .option("--max-attempts <number>", "how often it may be tried (default: the task's, or 1)");
 }
 
@@ -69,22 +72,34 @@ async function waitForEnd(invocation: Invocation, jobs: Jobs, jobId: string): Pr
 }
 
 async function requestFrom(invocation: Invocation, task: string): Promise<SubmitRequest> {
+  const start = startFrom(invocation);
   const input = await inputFrom(invocation);
-  const requestId = textOption(invocation, "requestId");
-  const priority = numberFrom(invocation, "priority");
-  const maxAttempts = numberFrom(invocation, "maxAttempts");
-  const delay = textOption(invocation, "delay");
-  const delayMs = delay === undefined ? undefined : parseDuration(delay, "s");
-  if (delay !== undefined && delayMs === undefined)
-    throw misuse(`--delay: ${JSON.stringify(delay)} is no duration; expected seconds, or "5m"`);
-  return {
-    task,
-    input,
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(maxAttempts === undefined ? {} : { maxAttempts }),
-    ...(delayMs === undefined ? {} : { delayMs }),
+  const given = {
+    requestId: textOption(invocation, "requestId"),
+    idempotencyKey: textOption(invocation, "idempotencyKey"),
+    priority: numberFrom(invocation, "priority"),
+    maxAttempts: numberFrom(invocation, "maxAttempts"),
   };
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { task, input, ...start, ...Object.fromEntries(set) };
+}
+
+function startFrom(invocation: Invocation): Pick<SubmitRequest, "delayMs" | "runAtMs"> {
+  const delay = textOption(invocation, "delay");
+  const runAt = textOption(invocation, "runAt");
+  if (delay !== undefined && runAt !== undefined)
+    throw misuse("--delay and --run-at: both say when it may start; leave one of them out");
+  if (delay !== undefined) {
+    const delayMs = parseDuration(delay, "s");
+    if (delayMs !== undefined) return { delayMs };
+    throw misuse(`--delay: ${JSON.stringify(delay)} is no duration; expected seconds, or "5m"`);
+  }
+  if (runAt === undefined) return {};
+  const runAtMs = parseInstant(runAt);
+  if (runAtMs !== null) return { runAtMs };
+  throw misuse(
+    `--run-at: ${JSON.stringify(runAt)} is no time; expected one with a zone, such as "2026-03-01T09:00:00Z"`,
+  );
 }
 
 function numberFrom(invocation: Invocation, name: string): number | undefined {
