@@ -54,13 +54,33 @@ test("no work is reported while no job waits", () => {
   expect(reports).toEqual(["look"]);
 });
 
-test("where files can't be watched, it is noticed within a second, for one question a second", async () => {
+test("where files can't be watched, it is noticed within 250 ms, for four questions a second", async () => {
   const before = asked;
   await clock.advance(10_000);
-  expect(asked - before).toBe(10);
+  expect(asked - before).toBe(40);
   version += 1;
-  await clock.advance(1_000);
+  await clock.advance(250);
   expect(reports).toEqual(["work", "look"]);
+});
+
+test("a file that is watched is asked about once a second", async () => {
+  const walPath = join(folder, "jobs.db-wal");
+  writeFileSync(walPath, "");
+  let questions = 0;
+  const watching = new ForeignChanges({
+    walPath,
+    clock,
+    dataVersion: () => {
+      questions += 1;
+      return 1;
+    },
+    hasWork: () => false,
+    report: () => undefined,
+  });
+  const before = questions;
+  await clock.advance(10_000);
+  watching.close();
+  expect(questions - before).toBe(10);
 });
 
 test("many changes are reported at a bounded pace, and the last one always is", async () => {

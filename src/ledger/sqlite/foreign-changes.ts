@@ -2,16 +2,19 @@
  * Notices that another connection, of whichever process, has changed the database, and says so at a
  * bounded pace. `PRAGMA data_version` tells it for the price of reading one number; this class decides
  * when to ask: after every group of our own, when the write-ahead log's file changes (a few times in
- * the next moments, since a writer touches the file before its commit can be seen), and once a second
- * where the system can't watch files. The log's file is another one after the last connection to it was
- * closed; then the watcher moves on to that one. Looking for what changed costs more than asking, so the time
- * that looks take decides when the next may be asked for: they never take more than a tenth.
+ * the next moments, since a writer touches the file before its commit can be seen), and four times a
+ * second where the system can't watch files. The log's file is another one after the last connection
+ * to it was closed; then the watcher moves on to that one. Looking for what changed costs more than
+ * asking, so the time that looks take decides when the next may be asked for: they never take more
+ * than a tenth.
  */
 import { statSync, watch, type FSWatcher } from "node:fs";
 import type { Clock } from "../../runtime/clock.js";
 
-/** P10: idle, this is the only statement. */
+/** While the file is watched: in case the system forgets to say something. Idle, this is the only statement. */
 const FALLBACK_MS = 1_000;
+/** Where files can't be watched: a cancel and the end that it brings are two changes, and known within a second. */
+const UNWATCHED_MS = 250;
 /** After the file has changed. A commit is seen some 0.1 to 10 ms after its first write. */
 const ASK_AGAIN_MS = [1, 2, 4, 8, 16] as const;
 /** Other processes may commit a thousand times a second; nobody needs to hear it more often than this. */
@@ -131,7 +134,8 @@ export class ForeignChanges {
   }
 
   #armFallback(): void {
-    this.#cancelFallback = this.#options.clock.timer(FALLBACK_MS, () => {
+    const pauseMs = this.#watcher === undefined ? UNWATCHED_MS : FALLBACK_MS;
+    this.#cancelFallback = this.#options.clock.timer(pauseMs, () => {
       this.ask();
       this.#watchFile();
       this.#armFallback();
