@@ -99,6 +99,13 @@ interface Evict {
   readonly chunk: number;
 }
 
+interface Inspect {
+  readonly verb: "inspect";
+  readonly jobTimeoutMs: number;
+  readonly workerTimeoutMs: number;
+  readonly chunk: number;
+}
+
 export type Operation =
   | Submit
   | Claim
@@ -113,6 +120,7 @@ export type Operation =
   | List
   | Plain<"counts">
   | Plain<"workers">
+  | Inspect
   | Expire
   | Reject
   | Rescue
@@ -162,6 +170,15 @@ export interface Answers {
     readonly oldestRunAt: string | null;
   };
   workers: readonly Row[];
+  inspect: {
+    readonly version: string;
+    readonly schemaVersion: number;
+    readonly counts: Answers["counts"];
+    readonly workers: readonly Row[];
+    readonly oldest: Row | null;
+    readonly stuck: readonly Row[];
+    readonly waiting: readonly (readonly [task: string, queued: number])[];
+  };
   /** The jobs' ids, here and in the next one. */
   expire: readonly string[];
   reject: readonly string[];
