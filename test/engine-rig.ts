@@ -215,7 +215,6 @@ export class Connection {
       list: through("list", (...args) => ledger.list(...args)),
       counts: through("counts", () => ledger.counts()),
       workers: through("workers", () => ledger.workers()),
-      inspect: through("inspect", (...args) => ledger.inspect(...args)),
       expire: through("expire", (...args) => ledger.expire(...args)),
       reject: through("reject", (...args) => ledger.reject(...args)),
       rescue: through("rescue", (...args) => ledger.rescue(...args)),

@@ -70,9 +70,6 @@ export interface Ledger {
 
   workers(): Promise<WorkerRecord[]>;
 
-  /** What someone wants to know when something seems wrong. Cheap; several looks in quick succession, not one snapshot. */
-  inspect(limit: InspectLimit): Promise<LedgerReport>;
-
   /** queued -> timed_out for jobs that are due and have waited longer than `waitLimitMs`. One bounded chunk; answers how many. */
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number>;
 
@@ -225,36 +222,6 @@ export interface Counts {
   readonly oldestQueuedMs: number | null;
 }
 
-export interface InspectLimit {
-  /** As in `RescueLimit`. */
-  readonly jobTimeoutMs: number;
-  readonly workerTimeoutMs: number;
-  /** At most this many stuck jobs, and waiting tasks, are named. */
-  readonly chunk: number;
-}
-
-export interface LedgerReport {
-  /** The ledger's clock: what ages are counted from. */
-  readonly nowMs: number;
-  /** `memory`, `SQLite 3.50.1`, `PostgreSQL 16.4`. */
-  readonly software: string;
-  /** The number of the last migration; null where there are none. */
-  readonly schemaVersion: number | null;
-  readonly counts: Counts;
-  readonly workers: readonly WorkerRecord[];
-  /** The queued job that has been due for longest; null when none is due. */
-  readonly oldestQueued: Job | null;
-  /** Running jobs that `rescue` would find. */
-  readonly stuck: readonly Job[];
-  /** The tasks of which jobs are queued, by name; of each, `QUEUED_COUNTED` are counted at most. */
-  readonly waiting: readonly WaitingTask[];
-}
-
-export interface WaitingTask {
-  readonly task: string;
-  readonly queued: number;
-}
-
 export interface RejectLimit {
   readonly graceMs: number;
   /** A worker without a beat for this long does not count as living. */
@@ -285,8 +252,6 @@ export interface EvictLimit {
   readonly chunk: number;
 }
 
-/** A report counts no more of one task's queued jobs than this: some 10 ms. */
-export const QUEUED_COUNTED = 10_000;
 /** The message of a job whose worker was lost; operators and tests look for these words. */
 export const STUCK_MESSAGE = "WorkerLost: Heartbeat timeout — job stuck";
 /** The message of a job that waited for a worker longer than allowed. */

@@ -13,7 +13,6 @@ import { claimCases } from "./cases/claim.js";
 import { closingCases } from "./cases/closing.js";
 import { heartbeatCases } from "./cases/heartbeat.js";
 import { idempotencyCases } from "./cases/idempotency.js";
-import { inspectCases } from "./cases/inspect.js";
 import { readCases } from "./cases/reads.js";
 import { retentionCases } from "./cases/retention.js";
 import { settleCases } from "./cases/settle.js";
@@ -38,7 +37,6 @@ export function ledgerConformance(name: string, factory: LedgerFactory): void {
     describe("heartbeat", () => heartbeatCases(cases));
     describe("sweeps", () => sweepCases(cases));
     describe("retention", () => retentionCases(cases));
-    describe("inspecting", () => inspectCases(cases));
     describe("reads", () => readCases(cases));
     describe("watching", () => watchCases(cases));
     describe("text", () => textCases(cases));

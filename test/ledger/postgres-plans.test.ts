@@ -85,10 +85,6 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   listFiltered: ["~", 101, ["failed"], null, 500],
   listRunning: ["~", 101, null],
   workers: [],
-  about: [],
-  oldest: [],
-  stuck: [100, 30_000, 60_000],
-  waiting: [100, 10_000],
   leave: ["w"],
 };
 

@@ -21,12 +21,10 @@ import type {
   Counts,
   EvictLimit,
   HeartbeatAnswer,
-  InspectLimit,
   JobBeat,
   JobPage,
   JobResult,
   Ledger,
-  LedgerReport,
   ListQuery,
   RejectLimit,
   RescuedJob,
@@ -38,7 +36,6 @@ import type {
   WorkerRecord,
 } from "../ledger.js";
 import { Book, type Turn } from "./book.js";
-import { countsOf, inspect } from "./inspecting.js";
 import { Listeners } from "./listeners.js";
 import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue, type ExpireLimit } from "./sweeps.js";
@@ -180,15 +177,19 @@ class MemoryLedger implements Ledger {
   }
 
   counts(): Promise<Counts> {
-    return this.#verb(({ nowMs }) => countsOf(this.#book, nowMs));
+    return this.#verb(({ nowMs }) => {
+      const dueAtMs = this.#book.waiting.longestWaiting()?.job.runAtMs;
+      return {
+        queued: this.#book.waiting.size,
+        running: this.#book.running.size,
+        total: this.#book.jobs.size,
+        oldestQueuedMs: dueAtMs === undefined || dueAtMs > nowMs ? null : nowMs - dueAtMs,
+      };
+    });
   }
 
   workers(): Promise<WorkerRecord[]> {
     return this.#verb(() => [...this.#book.workers.values()]);
-  }
-
-  inspect(limit: InspectLimit): Promise<LedgerReport> {
-    return this.#verb(({ nowMs }) => inspect(this.#book, limit, nowMs));
   }
 
   expire(limit: ExpireLimit): Promise<number> {

@@ -47,7 +47,15 @@ export function reject(book: Book, limit: RejectLimit, turn: Turn): number {
 }
 
 export function rescue(book: Book, limit: RescueLimit, turn: Turn): RescuedJob[] {
-  const { isLost, isStuck } = judge(book, limit, turn.nowMs);
+  const gone = new Set(limit.goneWorkerIds);
+  const isLost = (worker: WorkerRecord): boolean =>
+    gone.has(worker.workerId) || turn.nowMs - worker.lastHeartbeatMs > limit.workerTimeoutMs;
+  const isStuck = (job: Job, workerId: string): boolean => {
+    const silentForMs = turn.nowMs - (job.lastHeartbeatMs ?? job.createdAtMs);
+    if (silentForMs > limit.jobTimeoutMs || gone.has(workerId)) return true;
+    const worker = book.workers.get(workerId);
+    return worker === undefined ? silentForMs > limit.workerTimeoutMs : isLost(worker);
+  };
   const rescued: RescuedJob[] = [];
   const ownersLeft = new Set<string>();
   for (const entry of [...book.running]) {
@@ -64,27 +72,6 @@ export function rescue(book: Book, limit: RescueLimit, turn: Turn): RescuedJob[]
   for (const worker of [...book.workers.values()])
     if (isLost(worker) && !ownersLeft.has(worker.workerId)) book.workers.delete(worker.workerId);
   return rescued;
-}
-
-/** Who counts as lost, and what as stuck, now. */
-export function judge(
-  { workers }: Book,
-  limit: Omit<RescueLimit, "chunk">,
-  nowMs: number,
-): {
-  readonly isLost: (worker: WorkerRecord) => boolean;
-  readonly isStuck: (job: Job, workerId: string) => boolean;
-} {
-  const gone = new Set(limit.goneWorkerIds);
-  const isLost = (worker: WorkerRecord): boolean =>
-    gone.has(worker.workerId) || nowMs - worker.lastHeartbeatMs > limit.workerTimeoutMs;
-  const isStuck = (job: Job, workerId: string): boolean => {
-    const silentForMs = nowMs - (job.lastHeartbeatMs ?? job.createdAtMs);
-    if (silentForMs > limit.jobTimeoutMs || gone.has(workerId)) return true;
-    const worker = workers.get(workerId);
-    return worker === undefined ? silentForMs > limit.workerTimeoutMs : isLost(worker);
-  };
-  return { isLost, isStuck };
 }
 
 /** Whatever ended longest ago goes first, so that age and number are one rule here. */

@@ -24,12 +24,10 @@ import type {
   Counts,
   EvictLimit,
   HeartbeatAnswer,
-  InspectLimit,
   JobBeat,
   JobPage,
   JobResult,
   Ledger,
-  LedgerReport,
   ListQuery,
   RejectLimit,
   RescuedJob,
@@ -45,7 +43,6 @@ import { cancel } from "./cancelling.js";
 import { Changes, newOrigin, type Means } from "./changes.js";
 import { claim, heartbeat } from "./claiming.js";
 import { Connections } from "./connections.js";
-import { inspect } from "./inspecting.js";
 import { counts, get, list, payload, result } from "./looking.js";
 import { migrate, readMigrations } from "./migrate.js";
 import { toWorker } from "./rows.js";
@@ -150,10 +147,6 @@ class PostgresLedger implements Ledger {
 
   workers(): Promise<WorkerRecord[]> {
     return this.#verb(async () => (await this.#means.run("workers", [])).map(toWorker));
-  }
-
-  inspect(limit: InspectLimit): Promise<LedgerReport> {
-    return this.#verb(() => inspect(this.#means.run, limit));
   }
 
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number> {

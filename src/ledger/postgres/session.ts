@@ -1,13 +1,12 @@
 /** The statements of one schema, ready to run by name. */
 import type { Connections } from "./connections.js";
-import { INSPECTING_SQL } from "./inspecting.js";
 import { inSchema } from "./migrate.js";
 import type { Row } from "./rows.js";
 import { SQL, type Statement } from "./statements.js";
 import { SUBMITTING_SQL } from "./submitting-statements.js";
 import { SWEEPING_SQL } from "./sweeping-statements.js";
 
-const ALL_SQL = { ...SQL, ...SUBMITTING_SQL, ...SWEEPING_SQL, ...INSPECTING_SQL };
+const ALL_SQL = { ...SQL, ...SUBMITTING_SQL, ...SWEEPING_SQL };
 
 export type StatementName = keyof typeof ALL_SQL;
 

@@ -6,7 +6,7 @@ import { jobColumns, workerColumns } from "./rows.js";
 import { COUNTS, from, JOBS, ms, NOW, to, told } from "./statements.js";
 
 /** Every group of queued jobs (one task, one priority), found one by one at a step of the index each. */
-export const GROUPS = `
+const GROUPS = `
   groups (task, priority) AS (
     (SELECT task, priority FROM ${JOBS} WHERE ${from("claim")} ORDER BY task, priority DESC LIMIT 1)
     UNION ALL

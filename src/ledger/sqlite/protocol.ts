@@ -99,13 +99,6 @@ interface Evict {
   readonly chunk: number;
 }
 
-interface Inspect {
-  readonly verb: "inspect";
-  readonly jobTimeoutMs: number;
-  readonly workerTimeoutMs: number;
-  readonly chunk: number;
-}
-
 export type Operation =
   | Submit
   | Claim
@@ -120,7 +113,6 @@ export type Operation =
   | List
   | Plain<"counts">
   | Plain<"workers">
-  | Inspect
   | Expire
   | Reject
   | Rescue
@@ -170,15 +162,6 @@ export interface Answers {
     readonly oldestRunAt: string | null;
   };
   workers: readonly Row[];
-  inspect: {
-    readonly version: string;
-    readonly schemaVersion: number;
-    readonly counts: Answers["counts"];
-    readonly workers: readonly Row[];
-    readonly oldest: Row | null;
-    readonly stuck: readonly Row[];
-    readonly waiting: readonly (readonly [task: string, queued: number])[];
-  };
   /** The jobs' ids, here and in the next one. */
   expire: readonly string[];
   reject: readonly string[];

@@ -23,12 +23,10 @@ import type {
   Counts,
   EvictLimit,
   HeartbeatAnswer,
-  InspectLimit,
   JobBeat,
   JobPage,
   JobResult,
   Ledger,
-  LedgerReport,
   ListQuery,
   RejectLimit,
   RescuedJob,
@@ -39,11 +37,11 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
-import { toCounts, toReport, toSubmitOutcomes } from "./answers.js";
 import { prepareFile } from "./database-file.js";
-import type { LedgerThreadData, Row, SettledJob } from "./protocol.js";
+import type { Answers, LedgerThreadData, Row, SettledJob } from "./protocol.js";
 import {
   AFTER_JOB,
+  fromIso,
   text,
   textOrNull,
   toJob,
@@ -193,15 +191,20 @@ class SqliteLedger implements Ledger {
   }
 
   counts(): Promise<Counts> {
-    return this.#link.call({ verb: "counts" }, toCounts);
+    return this.#link.call({ verb: "counts" }, (answer, nowMs) => {
+      const { queued, running, terminal, oldestRunAt } = answer;
+      const waitedMs = oldestRunAt === null ? -1 : nowMs - fromIso(oldestRunAt);
+      return {
+        queued,
+        running,
+        total: queued + running + terminal,
+        oldestQueuedMs: waitedMs < 0 ? null : waitedMs,
+      };
+    });
   }
 
   workers(): Promise<WorkerRecord[]> {
     return this.#link.call({ verb: "workers" }, (rows) => rows.map(toWorker));
-  }
-
-  inspect(limit: InspectLimit): Promise<LedgerReport> {
-    return this.#link.call({ ...limit, verb: "inspect" }, toReport);
   }
 
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number> {
@@ -251,6 +254,23 @@ class SqliteLedger implements Ledger {
     for (const jobId of jobIds) this.#watchers.changed(jobId);
     return jobIds.length;
   }
+}
+
+function toSubmitOutcomes(
+  records: readonly Job[],
+  { admitted, depth, others }: NonNullable<Answers["submit"]>,
+): SubmitOutcome[] {
+  const byPlace = new Map(others.map(([place, kind, of]) => [place, { kind, of }]));
+  let left = admitted;
+  return records.map((job, place) => {
+    const other = byPlace.get(place);
+    if (other !== undefined) {
+      const { kind, of } = other;
+      return { kind, job: typeof of === "number" ? (records[of] ?? job) : toJob(of) };
+    }
+    left -= 1;
+    return left >= 0 ? { kind: "accepted", job } : { kind: "full", depth };
+  });
 }
 
 function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {

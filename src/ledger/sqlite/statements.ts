@@ -47,10 +47,6 @@ export const SQL = {
   /** Those due before ?. */
   overdue: `SELECT run_at, job_id, rowid FROM ${QUEUED} AND task = ? AND priority = ? AND run_at < ?
     ORDER BY run_at, job_id LIMIT ?`,
-  oldestOfGroup: `SELECT ${JOB} FROM ${QUEUED} AND task = ? AND priority = ?
-    ORDER BY run_at, job_id LIMIT 1`,
-  /** How many jobs of a task are queued, counted up to ?. */
-  queuedOfTask: `SELECT count(*) FROM (SELECT 1 FROM ${QUEUED} AND task = ? LIMIT ?)`,
   firstOfGroup: `SELECT run_at FROM ${QUEUED} AND task = ? AND priority = ?
     ORDER BY run_at, job_id LIMIT 1`,
 
@@ -155,8 +151,6 @@ export const SQL = {
       SELECT rowid FROM async_jobs INDEXED BY ix_async_jobs_finished_at
       WHERE finished_at IS NOT NULL AND finished_at < ? ORDER BY finished_at, rowid LIMIT ?)
     RETURNING job_id`,
-
-  version: "SELECT sqlite_version(), max(number) FROM jobtable_migrations",
 
   dataVersion: "PRAGMA data_version",
   begin: "BEGIN",

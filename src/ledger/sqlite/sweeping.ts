@@ -57,33 +57,25 @@ function livingTasks(tx: Transaction, workerTimeoutMs: number): Set<string> {
 
 export function rescue(tx: Transaction, operation: OperationOf<"rescue">): Answers["rescue"] {
   const { run } = tx;
-  const { stuck, present, lost } = findStuck(tx, operation);
-  const rescued = stuck.map((row) => free(tx, row));
-  for (const workerId of present) if (lost.has(workerId)) run.forgetWorker.run(workerId, workerId);
-  return rescued;
-}
-
-/** @returns rows of the statement `stuck`, at most a chunk; the workers that have a row; those that are lost. */
-export function findStuck(
-  { run, nowMs }: Transaction,
-  limit: Omit<OperationOf<"rescue">, "verb">,
-): { readonly stuck: Row[]; readonly present: string[]; readonly lost: ReadonlySet<string> } {
-  const silentSince = toIso(nowMs - limit.workerTimeoutMs);
+  const gone = new Set(operation.goneWorkerIds);
+  const silentSince = toIso(tx.nowMs - operation.workerTimeoutMs);
   const present: string[] = [];
-  const lost = new Set(limit.goneWorkerIds);
+  const lost = new Set(gone);
   for (const row of run.workers.all()) {
     const workerId = text(row[0]);
     present.push(workerId);
     if (text(row[11]) < silentSince) lost.add(workerId);
   }
   const stuck = run.stuck.all(
-    toIso(nowMs - limit.jobTimeoutMs),
+    toIso(tx.nowMs - operation.jobTimeoutMs),
     JSON.stringify([...lost]),
     JSON.stringify(present),
     silentSince,
-    chunkSize(limit.chunk),
+    chunkSize(operation.chunk),
   );
-  return { stuck, present, lost };
+  const rescued = stuck.map((row) => free(tx, row));
+  for (const workerId of present) if (lost.has(workerId)) run.forgetWorker.run(workerId, workerId);
+  return rescued;
 }
 
 /** @param row as the statement `stuck` gives it. */
