@@ -2,6 +2,7 @@
  * The one place that picks a ledger, and what the library puts together with it. Each ledger is
  * loaded when its store is asked for: what is not used need not be loaded, or installed.
  */
+import { stallGuardOn } from "./compose/stall-guard.js";
 import { SETTINGS, settingRow, type SettingName } from "./config/settings.js";
 import { readValue } from "./config/values.js";
 import type { Engine, EngineSettings } from "./engine/api.js";
@@ -54,6 +55,8 @@ export interface OpenOptions {
   readonly logger: Logger | undefined;
   /** Whether this process claims and runs jobs. */
   readonly worker: boolean;
+  /** Default: the system's. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -63,10 +66,13 @@ export interface OpenOptions {
 export async function openEngine(
   options: OpenOptions,
 ): Promise<{ readonly engine: Engine; readonly ledger: Ledger }> {
-  const { tasks, worker, logger = silentLogger, store = SETTINGS.store.default } = options;
+  const { tasks, worker, logger = silentLogger, clock = systemClock } = options;
+  const { store = SETTINGS.store.default } = options;
   const settings = completeSettings(options.settings, store === "memory");
-  const ledger = await openLedger(store, { logger });
-  return { ledger, engine: createEngine({ ledger, tasks, settings, logger, worker }) };
+  const ledger = await openLedger(store, { logger, clock });
+  const stallGuard = stallGuardOn(store, logger);
+  const ports = { ledger, tasks, settings, logger, worker, clock, stallGuard };
+  return { ledger, engine: createEngine(ports) };
 }
 
 /** @throws JobtableError `invalid_config` that names the option and what it takes. */

@@ -8,15 +8,22 @@ export type { Isolation, Task, TaskContext, TaskLog, TaskOptions } from "./task/
 export { Discard, Retry } from "./task/errors.js";
 export type { RetryOptions } from "./task/errors.js";
 export { createJobtable } from "./jobtable.js";
+export { createTestJobtable } from "./jobtable/testing.js";
 export { TaskFailed } from "./jobtable/api.js";
 export type {
   InputOf,
+  JobOf,
+  JobRef,
+  JobsOf,
   Jobtable,
   JobtableOptions,
   Outcome,
   OutputOf,
   RetryOutcome,
+  Submission,
   SubmitOptions,
+  TestJobtable,
+  TestJobtableOptions,
   WaitForOptions,
 } from "./jobtable/api.js";
 export { defineConfig } from "./config/define-config.js";

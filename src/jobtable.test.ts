@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
   createJobtable,
@@ -9,6 +9,8 @@ import {
   JobtableError,
   task,
   TaskFailed,
+  type JobOf,
+  type Outcome,
   type TaskContext,
 } from "./index.js";
 import { openLedger } from "./compose.js";
@@ -61,23 +63,78 @@ describe("the library", () => {
   test("runs jobs and gives back typed outputs", async () => {
     await withJobtable(async (jobtable) => {
       await jobtable.start();
-      const { jobId } = await jobtable.submit("double", { n: 21 }, { requestId: "r1" });
+      const job = await jobtable.submit("double", { n: 21 }, { requestId: "r1" });
+      const { jobId } = job;
       const ended = await jobtable.wait(formatJobId(jobId));
       expect(ended).toMatchObject({ status: "succeeded", requestId: "r1" });
-      const result = await jobtable.result<"double">(jobId);
-      const twice: number | undefined = result?.output?.twice;
-      expect(twice).toBe(42);
+      const result = await jobtable.result(job);
+      expectTypeOf(result).toEqualTypeOf<Outcome<{ twice: number }> | null>();
+      expect(result?.output?.twice).toBe(42);
       expect(await jobtable.get(jobId)).toMatchObject({ jobId });
       expect((await jobtable.list()).jobs.length).toBe(1);
       expect(await jobtable.counts()).toMatchObject({ total: 1, queued: 0, running: 0 });
       expect(await jobtable.health()).toMatchObject({ state: "running", processed: 1 });
       expect(await jobtable.cancel(jobId)).toMatchObject({ kind: "terminal" });
+      const named = await jobtable.result(formatJobId(jobId), "double");
+      expectTypeOf(named).toEqualTypeOf<Outcome<{ twice: number }> | null>();
+      expect(named).toEqual(result);
+      await expect(jobtable.result(jobId, "broken")).rejects.toMatchObject({
+        code: "invalid_input",
+        message: `invalid input: ${formatJobId(jobId)} is a job of task "double", not of "broken"`,
+      });
+      const unnamed = await jobtable.result(jobId);
+      expectTypeOf(unnamed).toEqualTypeOf<Outcome<unknown> | null>();
+      expect(unnamed).toEqual(result);
       const failing = await jobtable.submit("broken", null);
       expect(await jobtable.wait(failing.jobId)).toMatchObject({
         status: "failed",
         errorMessage: "RangeError: out of paper",
       });
       expect((await jobtable.result(failing.jobId))?.output).toBeUndefined();
+    });
+  });
+
+  test("records many jobs in one step or none, each with its type", async () => {
+    await withJobtable(async (jobtable) => {
+      await jobtable.start();
+      const jobs = await jobtable.submitMany([
+        { task: "double", input: { n: 1 }, priority: 3 },
+        { task: "broken", input: null },
+      ]);
+      expectTypeOf(jobs).toEqualTypeOf<[JobOf<"double">, JobOf<"broken">]>();
+      const [double, broken] = jobs;
+      expect([double.task, double.priority, broken.task]).toEqual(["double", 3, "broken"]);
+      await jobtable.wait(double);
+      expect((await jobtable.result(double))?.output).toEqual({ twice: 2 });
+      expect(await jobtable.wait(broken)).toMatchObject({ status: "failed" });
+      const list = [1, 2].map((n) => ({ task: "double" as const, input: { n } }));
+      const more = await jobtable.submitMany(list);
+      expectTypeOf(more).toEqualTypeOf<JobOf<"double">[]>();
+      for (const job of more) await jobtable.wait(job);
+      const wrong: unknown = { n: "x" };
+      await expect(
+        jobtable.submitMany([...list, { task: "double", input: wrong as { n: number } }]),
+      ).rejects.toMatchObject({
+        code: "invalid_input",
+        message: expect.stringMatching(/^\[2\]: invalid input: n: /) as string,
+      });
+      await expect(jobtable.submitMany([...list, ...list])).rejects.toMatchObject({
+        code: "queue_full",
+        message: "queue full (max 2); try again in 1 s",
+      });
+      expect(await jobtable.counts()).toMatchObject({ total: 4 });
+    });
+  });
+
+  test("F39: one key is one job, and another input of it a conflict", async () => {
+    await withJobtable(async (jobtable) => {
+      const submit = (n: number) => jobtable.submit("double", { n }, { idempotencyKey: "k" });
+      const [one, other] = await Promise.all([submit(1), submit(1)]);
+      expect(other.jobId).toBe(one.jobId);
+      await expect(submit(2)).rejects.toMatchObject({
+        code: "key_conflict",
+        message: `idempotency key "k" belongs to ${formatJobId(one.jobId)}, of another task or input`,
+      });
     });
   });
 
@@ -107,7 +164,7 @@ describe("the library", () => {
       if (again.kind !== "accepted") throw new Error(again.kind);
       released.reach();
       expect(await jobtable.wait(again.job.jobId)).toMatchObject({ status: "succeeded" });
-      const result = await jobtable.result<"until">(again.job.jobId);
+      const result = await jobtable.result(again.job, "until");
       expect(result?.output).toEqual({ given: "input", ended: "done" });
       expect(await jobtable.retry("nonsense")).toEqual({ kind: "unknown" });
     } finally {

@@ -4,6 +4,7 @@
  * are recorded, requests under way are answered, the ledger is closed.
  */
 import { openLedger } from "../compose.js";
+import { stallGuardOn } from "../compose/stall-guard.js";
 import { createEngine } from "../engine/engine.js";
 import type { Config } from "../config/settings.js";
 import { createHttpApp } from "../http/app.js";
@@ -74,6 +75,7 @@ async function start(parts: ServerParts): Promise<string | null> {
     logger,
     observer: metrics.observer,
     worker,
+    stallGuard: stallGuardOn(config.store, logger),
   });
   const app = createHttpApp({ engine, settings: config, logger, metrics });
   closers.add("http", () => closeApp(app));

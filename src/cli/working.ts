@@ -1,5 +1,6 @@
 /** A worker process from its start to its end: it claims and runs the jobs of a shared store. */
 import { openLedger } from "../compose.js";
+import { stallGuardOn } from "../compose/stall-guard.js";
 import type { Config } from "../config/settings.js";
 import { maskStore } from "../config/values.js";
 import type { Engine } from "../engine/api.js";
@@ -65,7 +66,9 @@ async function start(parts: WorkerParts): Promise<Engine | null> {
   const ledger = await reachLedger(() => openLedger(config.store, { logger }), reach);
   if (ledger === null) return null;
   closers.add("ledger", () => ledger.close());
-  const engine = createEngine({ ledger, tasks, settings: config, logger, worker: true });
+  const stallGuard = stallGuardOn(config.store, logger);
+  const ports = { ledger, tasks, settings: config, logger, stallGuard };
+  const engine = createEngine({ ...ports, worker: true });
   closers.add("engine", () => engine.stop());
   await reachLedger(() => engine.start(), reach);
   return engine;

@@ -3,29 +3,49 @@
  * one call of the ledger, whose check against the bound and record are one step; nothing here counts.
  */
 import type { Job, NewJob } from "../job/job.js";
-import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PRIORITY, MAX_TIMEOUT_MS } from "../job/limits.js";
 import { isTerminal } from "../job/state.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
-import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
-import type { InputIssue } from "../task/schema.js";
-import { acceptInput, type AcceptedInput } from "./accepted-input.js";
+import type { TaskRegistry } from "../task/registry.js";
+import { acceptInput, MAX_INPUT_BYTES, type InputDecision } from "./accepted-input.js";
 import type {
   EngineObserver,
   EngineSettings,
   Refusal,
   RetryResult,
+  SubmitManyResult,
+  SubmitRefusal,
   SubmitRequest,
   SubmitResult,
 } from "./api.js";
 import { Batcher } from "./batcher.js";
 import type { CautiousAverage } from "./cautious-average.js";
+import { fingerprintOf } from "./fingerprint.js";
 import { retryAfterS } from "./retry-after.js";
+import { optionIssues } from "./submit-options.js";
 
 const NOT_READY = { kind: "not_ready", reason: "shutting down" } as const satisfies Refusal;
 
-/** What the ledger said. */
-type Recorded = Extract<SubmitResult, { readonly kind: "accepted" | "full" }>;
+/** Jobs of one `submitMany`: one transaction, which others wait for. */
+const MAX_MANY = 10_000;
+
+/** Where jobs are recorded. */
+export type Recorder = Pick<Ledger, "submit">;
+
+type Full = Extract<Refusal, { readonly kind: "full" }>;
+
+const TOO_MANY = {
+  kind: "invalid",
+  empty: false,
+  issues: [
+    {
+      path: "",
+      message: `too many or too large for one call: at most ${String(MAX_MANY)} jobs, with inputs of 64 MiB in all`,
+    },
+  ],
+} as const satisfies Refusal;
+
+const NO_ROOM = { kind: "full", depth: 0 } as const satisfies SubmitOutcome;
 
 export interface AdmissionPorts {
   readonly ledger: Ledger;
@@ -58,16 +78,42 @@ export class Admission {
     this.#closed = true;
   }
 
-  /** Rejects with a `LedgerError` when the job could not be recorded. */
-  async submit(request: SubmitRequest): Promise<SubmitResult> {
+  /**
+   * Rejects with a `LedgerError` when the job could not be recorded.
+   * @param into left out: the ledger itself.
+   */
+  async submit(request: SubmitRequest, into?: Recorder): Promise<SubmitResult> {
     if (this.#isClosed()) return NOT_READY;
     const decision = acceptInput(this.#ports.tasks, request.task, request.input);
-    const accepted = decision instanceof Promise ? await decision : decision;
-    if (accepted.kind !== "input") return accepted;
-    if (this.#isClosed()) return NOT_READY;
-    const issues = optionIssues(request);
-    if (issues.length > 0) return { kind: "invalid", empty: false, issues };
-    return this.#record(this.#newJob(request, accepted));
+    const job = this.#jobOf(request, decision instanceof Promise ? await decision : decision);
+    if ("kind" in job) return job;
+    const outcome = await this.#record(job, into);
+    return this.#answer(job, outcome);
+  }
+
+  /** All or nothing. @param into as for `submit`. */
+  async submitMany(
+    requests: readonly SubmitRequest[],
+    into: Recorder = this.#ports.ledger,
+  ): Promise<SubmitManyResult> {
+    const jobs: NewJob[] = [];
+    let chars = 0;
+    for (const [index, request] of requests.entries()) {
+      if (this.#isClosed()) return { kind: "refused", index, refusal: NOT_READY };
+      const job = this.#jobOf(
+        request,
+        await acceptInput(this.#ports.tasks, request.task, request.input),
+      );
+      if ("kind" in job) return { kind: "refused", index, refusal: job };
+      chars += job.payloadJson.length;
+      if (index >= MAX_MANY || chars > MAX_INPUT_BYTES)
+        return { kind: "refused", index, refusal: TOO_MANY };
+      jobs.push(job);
+    }
+    if (jobs.length === 0) return { kind: "accepted", jobs: [] };
+    this.#ports.beforeSubmit();
+    const bound = { maxDepth: this.#ports.settings.asyncMaxQueue, whole: true };
+    return this.#answerMany(jobs, await into.submit(jobs, bound));
   }
 
   /**
@@ -77,15 +123,14 @@ export class Admission {
   async retry(jobId: string): Promise<RetryResult> {
     const { ledger } = this.#ports;
     if (this.#isClosed()) return NOT_READY;
-    const [job] = await ledger.get([jobId]);
-    if (job === undefined || job === null) return { kind: "unknown" };
-    if (!isTerminal(job.status)) return { kind: "not_finished", job };
+    const [old] = await ledger.get([jobId]);
+    if (old === undefined || old === null) return { kind: "unknown" };
+    if (!isTerminal(old.status)) return { kind: "not_finished", job: old };
     const payloadJson = await ledger.payload(jobId);
-    if (payloadJson === null) return { kind: "payload_gone", job };
+    if (payloadJson === null) return { kind: "payload_gone", job: old };
     if (this.#isClosed()) return NOT_READY;
-    const { planId, phase, task, queue, priority, maxAttempts, timeoutMs } = job;
-    const { schemaVersion, requestId } = job;
-    return this.#record({
+    const { planId, phase, task, queue, priority, maxAttempts, timeoutMs, requestId } = old;
+    const job: NewJob = {
       jobId: this.#ports.newId(),
       planId,
       phase,
@@ -94,20 +139,13 @@ export class Admission {
       priority,
       maxAttempts,
       timeoutMs,
-      schemaVersion,
+      schemaVersion: old.schemaVersion,
       payloadJson,
       requestId,
-    });
-  }
-
-  async #record(job: NewJob): Promise<Recorded> {
-    const { settings, observer, beforeSubmit, accepted } = this.#ports;
-    if (settings.asyncMaxQueue <= 0) return this.#full(job.task);
-    beforeSubmit();
-    const outcome = await this.#batcher.add(job);
+    };
+    const outcome = await this.#record(job);
     if (outcome.kind === "full") return this.#full(job.task);
-    observer.jobAccepted(job.task);
-    accepted(outcome.job);
+    this.#admitted(outcome.job);
     return { kind: "accepted", job: outcome.job };
   }
 
@@ -115,22 +153,78 @@ export class Admission {
     return this.#closed;
   }
 
-  #newJob(request: SubmitRequest, { task, payloadJson }: AcceptedInput): NewJob {
-    const { delayMs, priority, timeoutMs, requestId } = request;
+  /** The job to record, or why there is none. */
+  #jobOf(request: SubmitRequest, decision: InputDecision): NewJob | Refusal {
+    if (decision.kind !== "input") return decision;
+    if (this.#isClosed()) return NOT_READY;
+    const nowMs = this.#ports.clock.nowMs();
+    const issues = optionIssues(request, nowMs);
+    if (issues.length > 0) return { kind: "invalid", empty: false, issues };
+    const { task, payloadJson } = decision;
+    const { delayMs, runAtMs, priority, timeoutMs, requestId, idempotencyKey } = request;
     return {
       jobId: this.#ports.newId(),
       task: task.name,
       schemaVersion: task.version,
       payloadJson,
-      maxAttempts: maxAttemptsOf(request, task),
+      maxAttempts: request.maxAttempts ?? task.maxAttempts,
       priority: priority ?? 0,
       delayMs: delayMs ?? null,
+      // What is due already queues up behind those that were due before.
+      runAtMs: runAtMs === undefined || runAtMs <= nowMs ? null : runAtMs,
       timeoutMs: timeoutMs ?? null,
       requestId: requestId ?? null,
+      idempotency:
+        idempotencyKey === undefined
+          ? null
+          : { key: idempotencyKey, fingerprint: fingerprintOf(payloadJson) },
     };
   }
 
-  #full(task: string): Extract<Refusal, { readonly kind: "full" }> {
+  #record(job: NewJob, into?: Recorder): Promise<SubmitOutcome> | SubmitOutcome {
+    const maxDepth = this.#ports.settings.asyncMaxQueue;
+    // A key may still find its job.
+    if (maxDepth <= 0 && (job.idempotency ?? null) === null) return NO_ROOM;
+    this.#ports.beforeSubmit();
+    if (into === undefined) return this.#batcher.add(job);
+    return into.submit([job], { maxDepth }).then(([outcome]) => outcome ?? NO_ROOM);
+  }
+
+  #answer(job: NewJob, outcome: SubmitOutcome): SubmitResult {
+    switch (outcome.kind) {
+      case "accepted":
+        this.#admitted(outcome.job);
+        return { kind: "accepted", job: outcome.job, repeated: false };
+      case "repeated":
+        return { kind: "accepted", job: outcome.job, repeated: true };
+      case "conflict":
+        return conflict(job, outcome.job);
+      case "full":
+        return this.#full(job.task);
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  /** Where one was refused, none was recorded. */
+  #answerMany(jobs: readonly NewJob[], outcomes: readonly SubmitOutcome[]): SubmitManyResult {
+    const answers = jobs.map((job, index) => this.#answer(job, outcomes[index] ?? NO_ROOM));
+    // What conflicts does so whatever room there is.
+    for (const kind of ["key_conflict", "full"] as const) {
+      const index = answers.findIndex((answer) => answer.kind === kind);
+      const refusal = answers[index];
+      if (refusal !== undefined && refusal.kind !== "accepted")
+        return { kind: "refused", index, refusal };
+    }
+    return { kind: "accepted", jobs: answers.filter((answer) => answer.kind === "accepted") };
+  }
+
+  #admitted(job: Job): void {
+    this.#ports.observer.jobAccepted(job.task);
+    this.#ports.accepted(job);
+  }
+
+  #full(task: string): Full {
     const { settings, runTimes, observer } = this.#ports;
     observer.jobRefused(task);
     return {
@@ -141,22 +235,6 @@ export class Admission {
   }
 }
 
-function maxAttemptsOf(request: SubmitRequest, task: RegisteredTask): number {
-  return request.maxAttempts ?? task.maxAttempts;
-}
-
-function optionIssues(request: SubmitRequest): InputIssue[] {
-  const issues: InputIssue[] = [];
-  const check = (path: keyof SubmitRequest, least: number, most: number): void => {
-    const value = request[path];
-    if (value === undefined) return;
-    const isWhole = typeof value === "number" && Number.isInteger(value);
-    if (isWhole && value >= least && value <= most) return;
-    issues.push({ path, message: `must be an integer from ${String(least)} to ${String(most)}` });
-  };
-  check("priority", -MAX_PRIORITY, MAX_PRIORITY);
-  check("maxAttempts", 1, MAX_ATTEMPTS);
-  check("delayMs", 0, MAX_DELAY_MS);
-  check("timeoutMs", 1, MAX_TIMEOUT_MS);
-  return issues;
+function conflict(asked: NewJob, { jobId }: Job): SubmitRefusal {
+  return { kind: "key_conflict", key: asked.idempotency?.key ?? "", jobId };
 }

@@ -3,7 +3,14 @@
  * `Engine` serves one ledger in one process, with or without a worker.
  */
 import type { Job } from "../job/job.js";
-import type { CancelOutcome, Counts, JobPage, JobResult, ListQuery } from "../ledger/ledger.js";
+import type {
+  CancelOutcome,
+  Counts,
+  JobPage,
+  JobResult,
+  Ledger,
+  ListQuery,
+} from "../ledger/ledger.js";
 import type { TaskRegistry } from "../task/registry.js";
 import type { InputIssue } from "../task/schema.js";
 
@@ -46,9 +53,14 @@ export interface SubmitRequest {
   readonly input: unknown;
   readonly requestId?: string;
   readonly priority?: number;
+  /** Not to start before this has passed, by the ledger's clock. */
   readonly delayMs?: number;
+  /** Not to start before this time, ms since the Unix epoch, at most a year from now; not together with `delayMs`. */
+  readonly runAtMs?: number;
   readonly maxAttempts?: number;
   readonly timeoutMs?: number;
+  /** 1 to 255 characters: a submit with a key that has a job answers with that job. It lives as long as its job's record. */
+  readonly idempotencyKey?: string;
 }
 
 export type Refusal =
@@ -60,7 +72,25 @@ export type Refusal =
   /** Starting, draining, or cut off from the ledger. */
   | { readonly kind: "not_ready"; readonly reason: string };
 
-export type SubmitResult = { readonly kind: "accepted"; readonly job: Job } | Refusal;
+export type SubmitRefusal =
+  | Refusal
+  /** The key belongs to a job of another task or input. */
+  | { readonly kind: "key_conflict"; readonly key: string; readonly jobId: string };
+
+/** `repeated`: it was recorded before, by a submit with the same key; the job as it is now. */
+export interface Accepted {
+  readonly kind: "accepted";
+  readonly job: Job;
+  readonly repeated: boolean;
+}
+
+export type SubmitResult = Accepted | SubmitRefusal;
+
+export type SubmitManyResult =
+  /** In the order of the requests. */
+  | { readonly kind: "accepted"; readonly jobs: readonly Accepted[] }
+  /** `index`: of the request that was refused, and all others with it. */
+  | { readonly kind: "refused"; readonly index: number; readonly refusal: SubmitRefusal };
 
 /** What became of the wish to run once more what has ended. */
 export type RetryResult =
@@ -115,7 +145,13 @@ export interface HealthReport {
 export interface Engine {
   readonly tasks: TaskRegistry;
   /** Validates, then records. Resolves when the job is on disk. Rejects with a `LedgerError` when it could not be recorded. */
-  submit(request: SubmitRequest): Promise<SubmitResult>;
+  /** @param into where to record it instead of the engine's ledger: in a transaction of the caller's, say. */
+  submit(request: SubmitRequest, into?: Pick<Ledger, "submit">): Promise<SubmitResult>;
+  /** Records all or none, in one step. At most 10,000. Otherwise as `submit`. */
+  submitMany(
+    requests: readonly SubmitRequest[],
+    into?: Pick<Ledger, "submit">,
+  ): Promise<SubmitManyResult>;
   /** Runs a task now, on the shared pool, without a record. Never rejects for what the task does. */
   run(request: SyncRequest): Promise<SyncOutcome>;
   get(jobId: string): Promise<Job | null>;

@@ -13,13 +13,14 @@ import type { Logger } from "../runtime/logger.js";
 import { systemProcesses, type Processes } from "../runtime/process-identity.js";
 import { idSource, newWorkerId, systemRandom, type Random } from "../runtime/random.js";
 import type { TaskRegistry } from "../task/registry.js";
-import { Admission } from "./admission.js";
+import { Admission, type Recorder } from "./admission.js";
 import type {
   Engine,
   EngineObserver,
   EngineSettings,
   HealthReport,
   RetryResult,
+  SubmitManyResult,
   SubmitRequest,
   SubmitResult,
   SyncOutcome,
@@ -37,6 +38,7 @@ import { dispatchRunner } from "./runner/dispatch-runner.js";
 import { createInlineRunner } from "./runner/inline-runner.js";
 import type { Runner } from "./runner/runner.js";
 import { createThreadRunner } from "./runner/thread-runner.js";
+import type { StartStallGuard } from "./stall-guard.js";
 import { SyncRequests } from "./sync-requests.js";
 import { Waits } from "./waits.js";
 import { WorkerSide } from "./worker-side.js";
@@ -55,9 +57,11 @@ export interface EngineOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly processes?: Processes;
+  /** Beats for the worker while an inline handler holds up the event loop. Default: nobody does. */
+  readonly stallGuard?: StartStallGuard | undefined;
 }
 
-type Parts = Required<EngineOptions>;
+type Parts = Required<Omit<EngineOptions, "stallGuard">> & Pick<EngineOptions, "stallGuard">;
 
 /** The engine does not own the ledger: whoever opened it closes it, after `stop()`. */
 export function createEngine(options: EngineOptions): Engine {
@@ -153,8 +157,12 @@ class JobtableEngine implements Engine {
     });
   }
 
-  submit(request: SubmitRequest): Promise<SubmitResult> {
-    return this.#admission.submit(request);
+  submit(request: SubmitRequest, into?: Recorder): Promise<SubmitResult> {
+    return this.#admission.submit(request, into);
+  }
+
+  submitMany(requests: readonly SubmitRequest[], into?: Recorder): Promise<SubmitManyResult> {
+    return this.#admission.submitMany(requests, into);
   }
 
   run(request: SyncRequest): Promise<SyncOutcome> {

@@ -1,8 +1,9 @@
 /** What the engine refused, as the error that the library rejects with. */
 import { JobtableError } from "../job/errors.js";
-import type { Refusal } from "./api.js";
+import { formatJobId } from "../job/id.js";
+import type { SubmitRefusal } from "./api.js";
 
-export function refusalError(refusal: Refusal): JobtableError {
+export function refusalError(refusal: SubmitRefusal): JobtableError {
   switch (refusal.kind) {
     case "unknown_task":
       return new JobtableError(
@@ -22,6 +23,11 @@ export function refusalError(refusal: Refusal): JobtableError {
       );
     case "not_ready":
       return new JobtableError("not_ready", `not ready: ${refusal.reason}`);
+    case "key_conflict":
+      return new JobtableError(
+        "key_conflict",
+        `idempotency key ${JSON.stringify(refusal.key)} belongs to ${formatJobId(refusal.jobId)}, of another task or input`,
+      );
     default:
       return refusal satisfies never;
   }

@@ -15,6 +15,7 @@ import type { LedgerFaults } from "./ledger-faults.js";
 import { OwnedJobs } from "./owned-jobs.js";
 import type { Pool } from "./pool.js";
 import type { Runner } from "./runner/runner.js";
+import type { StallGuard, StartStallGuard } from "./stall-guard.js";
 import { Settler } from "./settler.js";
 import { Tally } from "./tally.js";
 import { Worker } from "./worker.js";
@@ -36,6 +37,8 @@ export interface WorkerSidePorts {
   readonly identity: ProcessIdentity;
   /** A job became terminal here. */
   readonly jobEnded: () => void;
+  /** Left out: nobody beats while the event loop is held up. */
+  readonly stallGuard?: StartStallGuard | undefined;
 }
 
 export class WorkerSide {
@@ -45,6 +48,7 @@ export class WorkerSide {
   readonly #heartbeat: Heartbeat;
   readonly #runs: JobRuns;
   readonly #worker: Worker;
+  #guard: StallGuard | null = null;
   #draining = false;
 
   constructor(ports: WorkerSidePorts) {
@@ -58,7 +62,11 @@ export class WorkerSide {
       owned,
       workerTimeoutMs: settings.workerTimeoutMs,
       jobTimeoutMs: settings.jobTimeoutMs,
-      describe: () => this.#describe(),
+      describe: () => {
+        const row = this.#describe();
+        this.#guard?.known(row);
+        return row;
+      },
     });
     this.#runs = new JobRuns({
       ...ports,
@@ -90,7 +98,9 @@ export class WorkerSide {
   /** Makes the worker known, then claims. Rejects with a `LedgerError`. */
   async start(): Promise<void> {
     await this.#heartbeat.start();
-    if (!this.#isDraining()) this.#worker.start();
+    if (this.#isDraining()) return;
+    this.#startGuard();
+    this.#worker.start();
   }
 
   /** Whether the ledger has heard of this worker lately; beats now if not. */
@@ -119,11 +129,25 @@ export class WorkerSide {
   /** Ends the beats, and takes the worker off the list. */
   async leave(): Promise<void> {
     const { ledger, workerId, logger } = this.#ports;
-    await this.#heartbeat.stop();
+    await Promise.all([this.#heartbeat.stop(), this.#guard?.stop()]);
     try {
       await ledger.leave(workerId);
     } catch (error) {
       logger.warn({ worker_id: workerId, err: error }, "the worker could not sign off");
+    }
+  }
+
+  /** What runs in threads holds nothing up. */
+  #startGuard(): void {
+    const { tasks, stallGuard, settings, logger } = this.#ports;
+    if (stallGuard === undefined) return;
+    if (!tasks.names.some((name) => tasks.get(name)?.isolation === "inline")) return;
+    try {
+      this.#guard = stallGuard(settings);
+      this.#guard.known(this.#describe());
+    } catch (error) {
+      // The system has no room for a thread; the worker can do without.
+      logger.warn({ err: error }, "the stall guard could not be started");
     }
   }
 

@@ -4,9 +4,10 @@
  * whole, the client the registry's sentence and the request's id.
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import type { Refusal } from "../engine/api.js";
+import type { SubmitRefusal } from "../engine/api.js";
 import type { Issue as InputIssue } from "./wire.js";
 import { ERRORS, JobtableError, type ErrorCode } from "../job/errors.js";
+import { formatJobId } from "../job/id.js";
 import type { LogFields } from "../runtime/logger.js";
 import type { HttpContext } from "./context.js";
 import { RefusedRequest } from "./body.js";
@@ -30,13 +31,14 @@ const FAULT_OF = {
   queue_full: "too_many",
   not_ready: "not_ready",
   invalid_input: "invalid_input",
+  key_conflict: "key_conflict",
   unknown_task: "not_found",
   invalid_config: "internal",
   invalid_task: "internal",
 } as const satisfies Record<ErrorCode, Fault>;
 
 /** @param call `jobs`: what was to be recorded; `sync`: what was to run now. */
-export function refusalProblem(refusal: Refusal, call: "jobs" | "sync"): Problem {
+export function refusalProblem(refusal: SubmitRefusal, call: "jobs" | "sync"): Problem {
   switch (refusal.kind) {
     case "unknown_task":
       return call === "sync" ? { fault: "not_found" } : unknownTask(refusal.task, refusal.known);
@@ -53,6 +55,11 @@ export function refusalProblem(refusal: Refusal, call: "jobs" | "sync"): Problem
       };
     case "not_ready":
       return { fault: "not_ready", detail: refusal.reason, retryAfterS: RETRY_AFTER_FAULT_S };
+    case "key_conflict":
+      return {
+        fault: "key_conflict",
+        detail: `${JSON.stringify(refusal.key)} belongs to ${formatJobId(refusal.jobId)}, of another task or input`,
+      };
     default:
       return refusal satisfies never;
   }

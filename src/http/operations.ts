@@ -1,6 +1,14 @@
 /** What the OpenAPI document says of each call, and by which schema its query and parameters are checked. */
 import type { FastifySchema } from "fastify";
-import { errors, JobParams, ListQuery, reply, TaskParams, WaitQuery } from "./schemas.js";
+import {
+  errors,
+  JobParams,
+  ListQuery,
+  reply,
+  SubmitHeaders,
+  TaskParams,
+  WaitQuery,
+} from "./schemas.js";
 
 const run = {
   tags: ["tasks"],
@@ -19,8 +27,12 @@ export const OPERATIONS = {
     tags: ["jobs"],
     operationId: "submit",
     summary: "Accept a job",
+    headers: SubmitHeaders,
     response: {
-      202: reply("Accepted", "Recorded", ["Location"]),
+      202: reply("Accepted", "Recorded, now or before by a request with the same key", [
+        "Location",
+        "Idempotent-Replayed",
+      ]),
       ...errors("JobError", 400, 413, 415, 422, 429),
     },
   },

@@ -6,6 +6,7 @@ import Type, { type Static, type TSchema } from "typebox";
 import {
   MAX_ATTEMPTS,
   MAX_DELAY_MS,
+  MAX_IDEMPOTENCY_KEY_CHARS,
   MAX_PRIORITY,
   MAX_REQUEST_ID_CHARS,
   MAX_TIMEOUT_MS,
@@ -26,6 +27,22 @@ const requestId = Type.String({
   description: "The caller's own id of the request; echoed with the result",
 });
 
+/** Its length, too, is checked apart. */
+const idempotencyKey = Type.String({
+  minLength: 1,
+  maxLength: MAX_IDEMPOTENCY_KEY_CHARS,
+  description: "A request that is sent again with its key is answered with the job that it made",
+});
+
+/** The same as a header, which the bare form of a body needs. */
+export const SubmitHeaders = Type.Object({
+  "idempotency-key": Type.Optional(
+    Type.String({
+      description: "As idempotency_key of the body; a quoted string counts without its quotes",
+    }),
+  ),
+});
+
 /** `POST /jobs` with a string `task`. */
 export const JobRequest = Type.Object(
   {
@@ -42,7 +59,20 @@ export const JobRequest = Type.Object(
       }),
     ),
     delay_ms: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: MAX_DELAY_MS, description: "Not to start before" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_DELAY_MS,
+        description: "Not to start before this has passed",
+      }),
+    ),
+    // What it says is checked apart, for a complaint that helps.
+    run_at: Type.Optional(
+      Type.Unsafe<string>({
+        type: "string",
+        format: "date-time",
+        description:
+          "Not to start before this time (RFC 3339 with a zone), at most a year from now; not together with delay_ms",
+      }),
     ),
     max_attempts: Type.Optional(
       Type.Integer({
@@ -58,6 +88,7 @@ export const JobRequest = Type.Object(
         description: "Limit of one run; default: the task's own",
       }),
     ),
+    idempotency_key: Type.Optional(idempotencyKey),
   },
   { additionalProperties: false, $id: "JobRequest" },
 );
@@ -125,6 +156,7 @@ export const SHARED_SCHEMAS = [
       plan_id: Type.Optional(Type.String()),
       phase: Type.Optional(words(["execute", "apply"])),
       req_id: Type.Optional(Type.String()),
+      idempotency_key: Type.Optional(Type.String()),
       cancel_requested: Type.Optional(Type.Boolean()),
       error: Type.Optional(Type.String({ description: "How it failed" })),
       reason: Type.Optional(Type.String({ description: "How its last attempt failed" })),
@@ -135,7 +167,11 @@ export const SHARED_SCHEMAS = [
   Type.Object(
     {
       job_id: Type.String(),
-      state: words(["pending"]),
+      state: Type.Unsafe({
+        type: "string",
+        enum: ALL_STATES,
+        description: "pending; of a repeated request its job's present state",
+      }),
       poll_url: Type.String(),
       result_url: Type.String(),
     },
@@ -208,7 +244,7 @@ const ERROR_WORDS: Readonly<Record<number, readonly [string, ...string[]]>> = {
   409: ["In conflict with the job's state"],
   413: ["The body is too large"],
   415: ["The body is not application/json"],
-  422: ["Invalid input; detail lists path and reason"],
+  422: ["Invalid input (detail lists path and reason), or a key of another request"],
   429: ["Too many requests", "Retry-After"],
   500: ["Failed"],
   503: ["Not ready", "Retry-After"],

@@ -34,8 +34,9 @@ export const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
  * Every way a request can be refused or fail: the envelope's code and sentence, and the HTTP
- * status. Codes 400, 408, 409 and 431 stand beside the published ones for requests that never
- * reached a task: not HTTP, too slow, in conflict with the job's state, headers too large.
+ * status. Codes 400, 408, 409, 422 and 431 stand beside the published ones for requests that never
+ * reached a task: not HTTP, too slow, in conflict with the job's state or with another job's key,
+ * headers too large.
  */
 export const FAULTS = {
   run_failed: { code: 2, msg: "model run session failed", http: 500 },
@@ -53,6 +54,7 @@ export const FAULTS = {
   unauthorized: { code: 401, msg: "unauthorized", http: 401 },
   request_timeout: { code: 408, msg: "request timeout", http: 408 },
   conflict: { code: 409, msg: "conflict", http: 409 },
+  key_conflict: { code: 422, msg: "idempotency key conflict", http: 422 },
   too_many: { code: 429, msg: "too many requests", http: 429 },
   headers_too_large: { code: 431, msg: "request header fields too large", http: 431 },
 } as const satisfies Record<string, { code: number; msg: string; http: number }>;
@@ -106,9 +108,9 @@ export function problemJson(problem: Problem, shape: ErrorShape, reqId: string):
   });
 }
 
-/** The answer to an accepted submit. */
-export function acceptedJson(jobId: string): string {
-  return `{"job_id":"${jobId}","state":"pending","poll_url":"/jobs/${jobId}","result_url":"/jobs/${jobId}/result"}`;
+/** The answer to an accepted submit. @param jobId as people see it. */
+export function acceptedJson(jobId: string, state: State): string {
+  return `{"job_id":"${jobId}","state":"${state}","poll_url":"/jobs/${jobId}","result_url":"/jobs/${jobId}/result"}`;
 }
 
 /** @param nowMs wall time; a ledger's clock may run ahead of it, which must not make a time negative. */
@@ -128,6 +130,7 @@ export function jobJson(job: Job, nowMs: number): string {
     plan_id: job.planId === null ? undefined : `plan_${job.planId}`,
     phase: job.phase ?? undefined,
     req_id: job.requestId ?? undefined,
+    idempotency_key: job.idempotencyKey ?? undefined,
     cancel_requested: job.cancelRequestedAtMs === null ? undefined : true,
     ...whyJson(job),
   });

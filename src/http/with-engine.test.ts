@@ -134,6 +134,32 @@ describe("a job", () => {
     expect(figures).toContain('jobtable_jobs_accepted_total{task="gated"} 1');
   });
 
+  test("F39, F4: of one key is one, for all who send it at once, and after its end", async () => {
+    const send = () =>
+      app.inject({
+        method: "POST",
+        url: "/jobs",
+        headers: { "content-type": "application/json", "idempotency-key": "k" },
+        payload: JSON.stringify({ task: "gated", input: { text: "a" } }),
+      });
+    const replies = await Promise.all(Array.from({ length: 20 }, send));
+    expect(new Set(replies.map(({ statusCode }) => statusCode))).toEqual(new Set([202]));
+    const [id = "", ...others] = new Set(replies.map((reply) => reply.json<Job>().job_id));
+    expect(others).toEqual([]);
+    const replayed = replies.filter(({ headers }) => headers["idempotent-replayed"] === "true");
+    expect(replayed.length).toBe(19);
+    gate.open();
+    await becomes(id, "done");
+    expect((await send()).json()).toMatchObject({ job_id: id, state: "done" });
+    expect((await app.inject(`/jobs/${id}`)).json()).toMatchObject({ idempotency_key: "k" });
+    const other = await post("/jobs", {
+      task: "gated",
+      input: { text: "b" },
+      idempotency_key: "k",
+    });
+    expect([other.statusCode, other.json<Job>().error]).toEqual([422, "idempotency key conflict"]);
+  });
+
   test("says how it failed", async () => {
     const id = await submit({ task: "failing" });
     expect((await becomes(id, "failed")).error).toBe("RangeError: out of paper");

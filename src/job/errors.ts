@@ -19,6 +19,7 @@ export const ERRORS = {
   queue_full: { message: "too many requests", retryable: true, http: 429 },
   not_ready: { message: "service not ready", retryable: true, http: 503 },
   invalid_input: { message: "invalid input", retryable: false, http: 422 },
+  key_conflict: { message: "idempotency key conflict", retryable: false, http: 422 },
   unknown_task: { message: "not found", retryable: false, http: 404 },
   invalid_config: { message: "invalid configuration", retryable: false, http: 500 },
   invalid_task: { message: "invalid task", retryable: false, http: 500 },

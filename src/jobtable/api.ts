@@ -17,12 +17,19 @@ export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<
 }
 
 export interface SubmitOptions {
+  /**
+   * Sent again with its key, a submit answers with the job that it made, whatever has become of it: one
+   * key, one job, in the whole store, as long as the job's record is kept. 1 to 255 characters.
+   */
+  readonly idempotencyKey?: string;
   /** Echoed with the job; at most 200 characters. */
   readonly requestId?: string;
   /** Larger is sooner, -1000 to 1000; default 0. */
   readonly priority?: number;
   /** Earliest start from now, whole ms, at most a year; default 0. */
   readonly delayMs?: number;
+  /** Earliest start, whole ms since the Unix epoch, at most a year from now; not together with `delayMs`. */
+  readonly runAtMs?: number;
   /** How often it may be tried in all, 1 to 100; default: the task's. */
   readonly maxAttempts?: number;
   /** Limit of one run, whole ms, 1 to 30 days; default: the task's. Never more than `modelRunTimeoutMs`. */
@@ -53,16 +60,43 @@ export type InputOf<Tasks extends readonly Task[], Name> =
 export type OutputOf<Tasks extends readonly Task[], Name> =
   Named<Tasks, Name> extends { run(...args: never): infer Returned } ? Awaited<Returned> : never;
 
+/** A job whose task is known to the compiler, and with it the type of its output. */
+export type JobOf<Name extends string> = Job & { readonly task: Name };
+
+/** Names a job: its record, or its id in either spelling. */
+export type JobRef = string | Pick<Job, "jobId">;
+
+/** One of many jobs: the task, its input, and options of its own. */
+export type Submission<Tasks extends readonly Task[]> = {
+  readonly [Name in NameOf<Tasks>]: SubmitOptions & {
+    readonly task: Name;
+    readonly input: InputOf<Tasks, Name>;
+  };
+}[NameOf<Tasks>];
+
+/** The jobs of a list of submissions, each with its task. */
+export type JobsOf<Submissions extends readonly { readonly task: string }[]> = {
+  -readonly [Index in keyof Submissions]: JobOf<Submissions[Index]["task"]>;
+};
+
 export interface Jobtable<Tasks extends readonly Task[]> {
   /**
    * Records a job; resolves when it is on disk.
-   * @throws JobtableError `unknown_task`, `invalid_input`, `queue_full`, and as `get`.
+   * @throws JobtableError `unknown_task`, `invalid_input`, `key_conflict`, `queue_full`, and as `get`.
    */
   submit<Name extends NameOf<Tasks>>(
     task: Name,
     input: InputOf<Tasks, Name>,
     options?: SubmitOptions,
-  ): Promise<Job>;
+  ): Promise<JobOf<Name>>;
+  /**
+   * Records all of these jobs in one step, or none of them. At most 10,000, with inputs of 64 MiB in
+   * all. The jobs come in the order of the submissions.
+   * @throws JobtableError as `submit`; what is wrong with one starts with its place, `[2]: `.
+   */
+  submitMany<Submissions extends readonly Submission<Tasks>[]>(
+    submissions: readonly [...Submissions],
+  ): Promise<JobsOf<Submissions>>;
   /**
    * Runs a task now, on the same slots, without a record.
    * @throws TaskFailed when it fails, its time is up or its caller leaves.
@@ -77,18 +111,30 @@ export interface Jobtable<Tasks extends readonly Task[]> {
    * One look; null where unknown.
    * @throws JobtableError `invalid_config` (the settings or the store), `ledger_...`; `not_ready` after `stop`.
    */
-  get(jobId: string): Promise<Job | null>;
+  get(job: JobRef): Promise<Job | null>;
   /** Waits for the end (or a change) of a job; when the time is up, its last state. Null where unknown. @throws as `get`. */
-  wait(jobId: string, options?: WaitForOptions): Promise<Job | null>;
-  /** The job with its output; null where unknown. @throws as `get`. */
-  result<Name extends NameOf<Tasks>>(jobId: string): Promise<Outcome<OutputOf<Tasks, Name>> | null>;
+  wait(job: JobRef, options?: WaitForOptions): Promise<Job | null>;
+  /**
+   * The job with its output; null where unknown. A job that `submit` gave has the type of its task's
+   * output. For an id alone, name the task: then the output has its type, and a job of another task is
+   * an error. Without a name the output may be anything.
+   * @throws JobtableError `invalid_input` for a job of another task, and as `get`.
+   */
+  result<Name extends NameOf<Tasks>>(
+    job: JobOf<Name>,
+  ): Promise<Outcome<OutputOf<Tasks, Name>> | null>;
+  result<Name extends NameOf<Tasks>>(
+    job: JobRef,
+    task: Name,
+  ): Promise<Outcome<OutputOf<Tasks, Name>> | null>;
+  result(job: JobRef): Promise<Outcome<unknown> | null>;
   /** @throws as `get`. */
-  cancel(jobId: string): Promise<CancelOutcome>;
+  cancel(job: JobRef): Promise<CancelOutcome>;
   /**
    * Records a new job with the input and the options of one that has ended, whatever its end.
    * @throws JobtableError `queue_full`, and as `get`.
    */
-  retry(jobId: string): Promise<RetryOutcome>;
+  retry(job: JobRef): Promise<RetryOutcome>;
   /**
    * Newest first, `limit` (1 to 1000, default 100) to a page; `cursor` is `nextCursor` of the page before.
    * @throws JobtableError `invalid_input` for another limit or cursor, and as `get`.
@@ -107,6 +153,25 @@ export interface Jobtable<Tasks extends readonly Task[]> {
    * @throws LedgerError when the store could not be closed in order.
    */
   stop(): Promise<void>;
+}
+
+export interface TestJobtableOptions<
+  Tasks extends readonly Task[],
+> extends Partial<EngineSettings> {
+  readonly tasks: Tasks;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+/** A jobtable for the tests of the program that uses it; see `createTestJobtable`. */
+export interface TestJobtable<Tasks extends readonly Task[]> extends Jobtable<Tasks> {
+  /**
+   * Resolves when no job waits or runs. What is due later (a delay, a pause before the next attempt)
+   * is not waited for: the clock jumps to it.
+   * @param options `timeoutMs`: default 4000, below the 5 s after which test runners give up.
+   * @throws Error that names what is left when the time is up.
+   */
+  idle(options?: { readonly timeoutMs?: number }): Promise<void>;
 }
 
 /** What `run` rejects with when the task failed, its time was up, or its caller left: no `JobtableError`. */

@@ -20,6 +20,8 @@ export interface TaskSource {
   readonly file: string | null;
   /** The name of a task that names itself nothing; null: it must. */
   readonly defaultName: string | null;
+  /** Holds whatever the task says. */
+  readonly isolation?: Isolation;
 }
 
 const OPTIONS = [
@@ -65,6 +67,13 @@ export function defineInline(
     return tasks.map((task: unknown) => defineTask(task, { file: null, defaultName: null }));
   return Object.entries(tasks).map(([defaultName, task]) =>
     defineTask(task, { file: null, defaultName }),
+  );
+}
+
+/** Named tasks for a test of the program that uses them: all run in this process, whatever they say. @throws as `defineInline`. */
+export function defineForTest(tasks: readonly TaskOptions[]): RegisteredTask[] {
+  return tasks.map((task: unknown) =>
+    defineTask(task, { file: null, defaultName: null, isolation: "inline" }),
   );
 }
 
@@ -122,6 +131,7 @@ function readIsolation(definition: TaskOptions, source: TaskSource, at: string):
   if (isolation === undefined) return source.file === null ? "inline" : "thread";
   if (isolation !== "thread" && isolation !== "inline")
     throw wrongOption(at, "isolation", '"thread" or "inline"', isolation);
+  if (source.isolation !== undefined) return source.isolation;
   if (isolation === "thread" && source.file === null)
     throw invalidTask(
       `${at}: option isolation: "thread" needs a task file, which a thread can load; a function can only run "inline"`,

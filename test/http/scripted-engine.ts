@@ -84,6 +84,7 @@ export function scriptedEngine(script: Partial<Engine>): Engine {
   return {
     tasks: registry(["ocr"]),
     submit: unscripted("submit"),
+    submitMany: unscripted("submitMany"),
     run: unscripted("run"),
     get: unscripted("get"),
     wait: unscripted("wait"),

@@ -34,7 +34,7 @@ function accepting(names: readonly string[] = ["ocr"]): {
       tasks: registry(names),
       submit: async (request) => {
         asked.push(request);
-        return { kind: "accepted", job: job() };
+        return { kind: "accepted", job: job(), repeated: false };
       },
     },
   };
@@ -157,8 +157,10 @@ describe("POST /jobs", () => {
       "req_id",
       "priority",
       "delay_ms",
+      "run_at",
       "max_attempts",
       "timeout_ms",
+      "idempotency_key",
     ]);
   });
 
@@ -378,6 +380,87 @@ describe("DELETE /jobs/{id}", () => {
       expect(reply.statusCode).toBe(404);
       expect(reply.json()).toEqual({ error: `job not found: ${id}`, code: 63 });
     }
+  });
+});
+
+describe("POST /jobs, once for all", () => {
+  test.each<[string, object, Record<string, string>]>([
+    ["the body", { task: "ocr", input: {}, idempotency_key: "k 1" }, {}],
+    ["a header", { img: 1 }, { "Idempotency-Key": "k 1" }],
+    ["a quoted header", { task: "ocr" }, { "idempotency-key": '"k 1"' }],
+    ["both", { task: "ocr", idempotency_key: "k 1" }, { "idempotency-key": "k 1" }],
+  ])("takes the key from %s", async (_, body, headers) => {
+    const { script, asked } = accepting();
+    const reply = await post(on(script), body, headers);
+    expect(reply.statusCode).toBe(202);
+    expect(asked).toMatchObject([{ idempotencyKey: "k 1" }]);
+    expect(reply.headers["idempotent-replayed"]).toBeUndefined();
+  });
+
+  test("leaves it in a bare input, to which it belongs", async () => {
+    const { script, asked } = accepting();
+    await post(on(script), { idempotency_key: "k" });
+    expect(asked).toEqual([{ task: "ocr", input: { idempotency_key: "k" }, requestId: "made-id" }]);
+  });
+
+  test("answers a repeated one with its job's present state", async () => {
+    const app = on({
+      submit: async () => ({ kind: "accepted", job: job({ status: "succeeded" }), repeated: true }),
+    });
+    const reply = await post(app, { task: "ocr", idempotency_key: "k" });
+    expect([reply.statusCode, reply.headers["idempotent-replayed"]]).toEqual([202, "true"]);
+    expect(reply.headers.location).toBe(`/jobs/${WIRE_ID}`);
+    expect(reply.json()).toMatchObject({ job_id: WIRE_ID, state: "done" });
+  });
+
+  test("422 for a key of another request", async () => {
+    const app = on({ submit: async () => ({ kind: "key_conflict", key: "k", jobId: JOB_ID }) });
+    const reply = await post(app, { task: "ocr", idempotency_key: "k" });
+    expect(reply.statusCode).toBe(422);
+    expect(reply.json()).toEqual({
+      error: "idempotency key conflict",
+      code: 422,
+      detail: `"k" belongs to ${WIRE_ID}, of another task or input`,
+    });
+  });
+
+  test.each<[object, Record<string, string>, string]>([
+    [{ idempotency_key: "a" }, { "idempotency-key": "b" }, "idempotency_key"],
+    [{ idempotency_key: "" }, {}, "idempotency_key"],
+    [{ idempotency_key: 5 }, {}, "idempotency_key"],
+    [{}, { "idempotency-key": "x".repeat(256) }, "Idempotency-Key"],
+  ])("422 for %j with %j", async (body, headers, path) => {
+    const { script, asked } = accepting();
+    const reply = await post(on(script), { task: "ocr", ...body }, headers);
+    expect(reply.statusCode).toBe(422);
+    expect(reply.json()).toMatchObject({ error: "invalid input", issues: [{ path }] });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("POST /jobs, for later", () => {
+  test("run_at is a time of any zone; what is past is now", async () => {
+    const { script, asked } = accepting();
+    const app = on(script);
+    await post(app, { task: "ocr", run_at: "2026-01-03T00:00:00+01:00" });
+    await post(app, { task: "ocr", run_at: "0001-01-01T00:00:00Z" });
+    expect(asked.map(({ runAtMs }) => runAtMs)).toEqual([Date.UTC(2026, 0, 2, 23), 0]);
+  });
+
+  test.each([
+    [{ run_at: "2030-01-01T00:00:00" }, /zone|date-time/],
+    [{ run_at: "2030-02-30T00:00:00Z" }, /zone|date-time/],
+    [{ run_at: 5 }, /string/],
+    [{ run_at: "2030-01-01T00:00:00Z", delay_ms: 0 }, /together with delay_ms/],
+    [{ run_at: "9999-01-01T00:00:00Z" }, /at most a year/],
+  ])("422 for %j", async (body, message) => {
+    const { script, asked } = accepting();
+    const reply = await post(on(script), { task: "ocr", ...body });
+    expect(reply.statusCode).toBe(422);
+    expect(reply.json()).toMatchObject({
+      issues: [{ path: "run_at", message: expect.stringMatching(message) as string }],
+    });
+    expect(asked).toEqual([]);
   });
 });
 

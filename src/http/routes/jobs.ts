@@ -52,7 +52,11 @@ export function jobRoutes(
   );
 }
 
-function submit({ engine }: HttpContext, replies: Replies, defaultTask: string | null): Handler {
+function submit(
+  { engine, clock }: HttpContext,
+  replies: Replies,
+  defaultTask: string | null,
+): Handler {
   return async (request, reply) => {
     const read = readObject(request.body);
     if (read.kind === "refused") {
@@ -63,7 +67,13 @@ function submit({ engine }: HttpContext, replies: Replies, defaultTask: string |
     // A body's id as every ledger can keep it: the result will echo this. Others are plain ASCII.
     const kept =
       read.requestId === undefined ? request.id : cleanText(read.requestId, MAX_REQUEST_ID_CHARS);
-    const submission = readSubmission(read.body, kept, defaultTask, engine.tasks.names);
+    const submitted = {
+      body: read.body,
+      requestId: kept,
+      keyHeaders: keyHeaders(request),
+      nowMs: clock.nowMs(),
+    };
+    const submission = readSubmission(submitted, defaultTask, engine.tasks.names);
     // The body may be many megabytes, and is the engine's from here on.
     request.body = undefined;
     if (submission.kind === "refused") {
@@ -75,8 +85,17 @@ function submit({ engine }: HttpContext, replies: Replies, defaultTask: string |
       replies.refuse(reply, refusalProblem(outcome, "jobs"));
       return;
     }
+    if (outcome.repeated) void reply.header("idempotent-replayed", "true");
     answerAccepted(replies, reply, outcome.job);
   };
+}
+
+/** Each time that it was sent: Node joins those of one name. */
+function keyHeaders({ headers, raw: { rawHeaders } }: FastifyRequest): readonly string[] {
+  if (headers["idempotency-key"] === undefined) return [];
+  return rawHeaders.filter(
+    (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "idempotency-key",
+  );
 }
 
 function retry({ engine }: HttpContext, replies: Replies): Handler {
@@ -204,7 +223,7 @@ function answerJob(replies: Replies, reply: FastifyReply, job: Job | null, nowMs
 function answerAccepted(replies: Replies, reply: FastifyReply, job: Job): void {
   const jobId = formatJobId(job.jobId);
   void reply.header("location", `/jobs/${jobId}`);
-  replies.answer(reply, 202, acceptedJson(jobId));
+  replies.answer(reply, 202, acceptedJson(jobId, STATES[job.status]));
 }
 
 function notFinished({ status }: Job): Problem {

@@ -1,0 +1,111 @@
+/**
+ * The entry of the stall guard's thread. It looks at the shared number; where that stands still for a
+ * third of `worker_timeout`, it opens the ledger and beats for the worker, again each third, until the
+ * number moves (then it closes the ledger) or `job_timeout` has passed. A beat that fails is tried
+ * again at the next look. Its end is the message `stop`, or the end of the process.
+ */
+import { parentPort, workerData, type MessagePort } from "node:worker_threads";
+import { openLedger } from "../compose.js";
+import type { Ledger, WorkerBeat } from "../ledger/ledger.js";
+import { systemClock } from "../runtime/clock.js";
+import { silentLogger } from "../runtime/logger.js";
+import type { FromGuard, GuardData, ToGuard } from "./stall-guard-protocol.js";
+
+const BEATS_PER_TIMEOUT = 3;
+
+class StallGuardThread {
+  readonly #data: GuardData;
+  readonly #port: MessagePort;
+  readonly #beatEveryMs: number;
+  #row: WorkerBeat | null = null;
+  #ledger: Ledger | null = null;
+  #seenTurns = -1;
+  #movedMs = 0;
+  #beatenMs = -Infinity;
+  #beats = 0;
+  #stopped = false;
+  #cancelLook: () => void = () => undefined;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(data: GuardData, port: MessagePort) {
+    this.#data = data;
+    this.#port = port;
+    this.#beatEveryMs = data.workerTimeoutMs / BEATS_PER_TIMEOUT;
+    port.on("message", (message: ToGuard) => {
+      if (message.type === "row") this.#row = message.row;
+      else void this.#stop();
+    });
+    this.#lookAgain();
+  }
+
+  #lookAgain(): void {
+    if (this.#stopped) return;
+    this.#cancelLook = systemClock.timer(this.#data.lookEveryMs, () => {
+      this.#looking = this.#look().then(() => {
+        this.#lookAgain();
+      });
+    });
+  }
+
+  async #look(): Promise<void> {
+    const nowMs = systemClock.monotonicMs();
+    const turns = Atomics.load(this.#data.turns, 0);
+    if (turns !== this.#seenTurns) {
+      this.#seenTurns = turns;
+      await this.#moved(nowMs);
+      return;
+    }
+    const heldUpMs = nowMs - this.#movedMs;
+    if (heldUpMs < this.#beatEveryMs || heldUpMs > this.#data.jobTimeoutMs) return;
+    if (nowMs - this.#beatenMs >= this.#beatEveryMs) await this.#beat(nowMs);
+  }
+
+  async #moved(nowMs: number): Promise<void> {
+    if (this.#beats > 0)
+      this.#port.postMessage({
+        heldUpMs: nowMs - this.#movedMs,
+        beats: this.#beats,
+      } satisfies FromGuard);
+    this.#beats = 0;
+    this.#movedMs = nowMs;
+    await this.#closeLedger();
+  }
+
+  async #beat(nowMs: number): Promise<void> {
+    if (this.#row === null) return;
+    try {
+      this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger });
+      if (this.#isStopped()) return;
+      await this.#ledger.heartbeat(this.#row, []);
+      this.#beatenMs = nowMs;
+      this.#beats += 1;
+    } catch {
+      // The next look tries again; the main thread tells of a ledger that stays away.
+    }
+  }
+
+  #isStopped(): boolean {
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelLook();
+    await this.#looking;
+    await this.#closeLedger();
+    // Nothing else keeps the thread.
+    this.#port.close();
+  }
+
+  async #closeLedger(): Promise<void> {
+    const ledger = this.#ledger;
+    this.#ledger = null;
+    try {
+      await ledger?.close();
+    } catch {
+      // It goes with the thread.
+    }
+  }
+}
+
+if (parentPort !== null) new StallGuardThread(workerData as GuardData, parentPort);
