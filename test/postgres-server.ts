@@ -38,9 +38,19 @@ const SETTINGS = [
 ];
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
-export async function startPostgres(): Promise<PostgresServer> {
+export interface ServerOptions {
+  /** Where its own folder is made; default: the system's temporary folder. */
+  readonly folder?: string;
+  /** Beside those that all servers here have. */
+  readonly settings?: readonly string[];
+}
+
+export async function startPostgres({
+  folder: parent = tmpdir(),
+  settings = [],
+}: ServerOptions = {}): Promise<PostgresServer> {
   const user = process.getuid?.() === 0 ? nobody() : null;
-  const folder = await mkdtemp(join(tmpdir(), "jobtable-postgres-"));
+  const folder = await mkdtemp(join(parent, "jobtable-postgres-"));
   try {
     if (user !== null) await chown(folder, user.uid, user.gid);
     const bin = await binaries(folder, user);
@@ -51,7 +61,7 @@ export async function startPostgres(): Promise<PostgresServer> {
       user,
     );
     const port = await freePort();
-    return await new Server({ bin, data, folder, port, user }).started();
+    return await new Server({ bin, data, folder, port, user, settings }).started();
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
@@ -64,6 +74,7 @@ interface Place {
   readonly folder: string;
   readonly port: number;
   readonly user: User | null;
+  readonly settings: readonly string[];
 }
 
 class Server implements PostgresServer {
@@ -90,8 +101,9 @@ class Server implements PostgresServer {
 
   async halt(mode: "fast" | "immediate"): Promise<void> {
     const running = this.#process;
-    if (running === null) return;
     this.#process = null;
+    // It may have given up by itself, as with a full disk.
+    if (running?.exitCode !== null || running.signalCode !== null) return;
     await new Promise<void>((resolve) => {
       running.once("exit", () => resolve());
       running.kill(SIGNALS[mode]);
@@ -100,7 +112,12 @@ class Server implements PostgresServer {
 
   resume(): Promise<void> {
     const { bin, data, folder, port, user } = this.#place;
-    const settings = [...SETTINGS, "listen_addresses=127.0.0.1", "unix_socket_directories="];
+    const settings = [
+      ...SETTINGS,
+      ...this.#place.settings,
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+    ];
     const started = spawn(
       join(bin, "postgres"),
       ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])],

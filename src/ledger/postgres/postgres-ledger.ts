@@ -1,8 +1,8 @@
 /**
  * The ledger in a schema of a PostgreSQL database (14 or later; no rights but those on the schema, no
  * extension), shared by any number of machines. Each verb is one statement and so one transaction
- * (statements.ts): what submit, settle, cancel and the sweeps have answered is on disk; claims and
- * beats may be lost with the server's power, which leaves the job as it was before.
+ * (statements.ts): what they have answered is on disk, but for beats, which may be lost with the server
+ * and leave the job as it was before.
  *
  * Changes are told with NOTIFY on one channel per schema, in the transaction that makes them; this
  * process's own go to its listeners as the answer arrives, and so before any caller learns of it.

@@ -45,8 +45,9 @@ export const told = (table: string, channel: string, prefix: string): string => 
   )`;
 
 /**
- * A claim or a beat that is lost with the power leaves the job as it was before: it need not wait for
- * the disk. It holds for this one transaction, and so behind a proxy that pools them, too.
+ * A beat that is lost with the server leaves the job as it was before: it need not wait for the disk.
+ * It holds for this one transaction, and so behind a proxy that pools them, too. A claim does wait:
+ * its worker lives on when the server is lost, and would run a job that another one gets again.
  */
 const NEED_NOT_WAIT = "set_config('synchronous_commit', 'off', true)";
 
@@ -96,7 +97,6 @@ const CLAIM = `
   ), counted AS (
     UPDATE ${COUNTS} SET queued = queued - n, running = running + n
     FROM (SELECT count(*) AS n FROM claimed) AS c WHERE only_row = 1 AND n > 0
-    RETURNING ${NEED_NOT_WAIT}
   ), changed AS (SELECT id AS job_id FROM claimed), ${told("changed", "$4", "$5")}
   SELECT claimed.*, (SELECT count(*) FROM told) FROM claimed`;
 

@@ -1,0 +1,92 @@
+/** What was promised against what became of it: every accepted job ended, once, as it could. */
+import { STATES } from "../../../src/http/wire.js";
+import { isTerminal } from "../../../src/job/state.js";
+import type { Job } from "../../../src/job/job.js";
+import { STUCK_MESSAGE } from "../../../src/ledger/ledger.js";
+import type { Accepted } from "../load/submitters.js";
+import type { Performed } from "../tasks/performance.js";
+import type { Books } from "./books.js";
+
+/** Everything accepted is on record, and nothing else but what a submit left that had no answer. */
+export function* lostJobs({ accepted, jobs, unanswered }: Books): Generator<string> {
+  for (const jobId of accepted.keys())
+    if (!jobs.has(jobId)) yield `${jobId} was accepted and is not on record`;
+  const strangers = [...jobs.keys()].filter((jobId) => !accepted.has(jobId));
+  if (strangers.length > unanswered)
+    yield `${String(strangers.length)} jobs are on record that nobody was told of, with ${String(unanswered)} submits unanswered: ${strangers.slice(0, 3).join(", ")}`;
+}
+
+/** Nothing waits or runs, and the counts agree with the records. */
+export function* unfinishedJobs({ jobs, counts }: Books): Generator<string> {
+  for (const { jobId, status, attempt, workerId } of jobs.values())
+    if (!isTerminal(status))
+      yield `${jobId} is still ${status} (attempt ${String(attempt)}, ${String(workerId)})`;
+  const { queued, running, total } = counts;
+  if (queued !== 0 || running !== 0 || total !== jobs.size)
+    yield `the counts say ${String(queued)} queued, ${String(running)} running, ${String(total)} in all; there are ${String(jobs.size)} records`;
+}
+
+/** Each ended in a way that its plan allows, with the message that belongs to it. */
+export function* wrongEnds({ accepted, jobs }: Books): Generator<string> {
+  for (const job of jobs.values()) {
+    const why = wrongEnd(job, accepted.get(job.jobId));
+    if (why !== null)
+      yield `${job.jobId} ${job.status} with attempt ${String(job.attempt)} of ${String(job.maxAttempts)} and ${String(job.errorMessage)}: ${why}`;
+  }
+}
+
+function wrongEnd(job: Job, accepted: Accepted | undefined): string | null {
+  const part = accepted?.plan.part;
+  if (accepted?.cancel === "ended" && job.status !== "cancelled")
+    return "its canceller was told that it is cancelled";
+  switch (job.status) {
+    case "succeeded":
+      if (part !== undefined && job.attempt <= part.fails) return "that attempt was told to fail";
+      return job.errorMessage === null ? null : "it has an error";
+    case "failed":
+      if (job.errorMessage === STUCK_MESSAGE)
+        return job.attempt === job.maxAttempts ? null : "attempts were left";
+      if (part === undefined) return null;
+      if (job.errorMessage !== `Error: told to fail ${String(part.n)}`) return "nobody told it to";
+      return job.attempt <= part.fails ? null : "that attempt was not told to fail";
+    case "cancelled":
+      return accepted?.cancel !== "none" ? null : "nobody cancelled it";
+    case "timed_out":
+      return "it had all the time it needed";
+    case "queued":
+    case "running":
+      return null;
+    default:
+      return job.status satisfies never;
+  }
+}
+
+/** A result is that of its own job, made by the run and the worker that the record names. */
+export function* wrongResults({ accepted, jobs, results, idOfLife }: Books): Generator<string> {
+  for (const [jobId, result] of results) {
+    const { n, attempt, worker } = result as Performed;
+    const job = jobs.get(jobId);
+    const part = accepted.get(jobId)?.plan.part;
+    if (part !== undefined && n !== part.n)
+      yield `${jobId} has the result of job ${String(n)}, and is ${String(part.n)}`;
+    if (attempt !== job?.attempt)
+      yield `${jobId} ended with attempt ${String(job?.attempt)}, its result is of ${String(attempt)}`;
+    const id = idOfLife.get(worker);
+    if (id !== undefined && id !== job?.workerId)
+      yield `${jobId} was ended by ${String(job?.workerId)}, its result is of ${id} (${worker})`;
+  }
+}
+
+/** What waiters saw is what stands in the ledger, for an end is one for good. */
+export function* wrongSightings({ sightings, jobs, results }: Books): Generator<string> {
+  for (const { accepted, state, error, data } of sightings) {
+    const { jobId } = accepted;
+    const job = jobs.get(jobId);
+    if (job === undefined) continue;
+    if (state !== STATES[job.status]) yield `${jobId} was seen ${state}, and is ${job.status}`;
+    if (error !== job.errorMessage)
+      yield `${jobId} was seen with ${String(error)}, and has ${String(job.errorMessage)}`;
+    if (JSON.stringify(data) !== JSON.stringify(results.get(jobId)))
+      yield `${jobId} was seen with the result ${JSON.stringify(data)}, and has another`;
+  }
+}

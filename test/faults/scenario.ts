@@ -1,0 +1,69 @@
+/** What a scenario is: a shape, and a script of faults that is played while jobs come and go. */
+import type { SeededRandom } from "../sim/seeded-random.js";
+import type { Seat } from "./processes/seat.js";
+import type { Store, StoreKind } from "./stores/store.js";
+
+export interface Scenario {
+  /** For `--only`. */
+  readonly name: string;
+  /** One line. */
+  readonly about: string;
+  /** Why it is not played on a store; a store that is not named has it played. */
+  readonly leftOut: Partial<Readonly<Record<StoreKind, string>>>;
+  /** Of the jobs that a run is asked for; default 1. */
+  readonly shareOfJobs?: Partial<Readonly<Record<StoreKind, number>>>;
+  readonly shape: Shape;
+  /** Plays until nothing is left to run, and at least what makes it this scenario. */
+  readonly play: (stage: Stage) => Promise<void>;
+  /** What the faults must have brought about, or the run has shown nothing. */
+  readonly bites?: (bite: Bite) => string | null;
+}
+
+export interface Shape {
+  readonly workers: number;
+  readonly servers: number;
+  /** Of each worker. */
+  readonly slots: number;
+  readonly bound: number;
+  /** Shortest and longest run, ms. */
+  readonly runMs: readonly [number, number];
+  readonly workerTimeoutS: number;
+  /** How late a wait may hear of an end, ms. */
+  readonly newsWithinMs: number;
+  readonly clockShifts?: Readonly<Record<string, number>>;
+  /** Whether the processes reach the server through a proxy that can swallow. */
+  readonly proxy?: boolean;
+  /** The store lies on a disk of this size. */
+  readonly diskMb?: number;
+  /** The processes are started by the script. */
+  readonly startsEmpty?: boolean;
+}
+
+/** What can be known about a fault's effect. */
+export interface Bite {
+  /** Runs that ended well after they had lost their job. */
+  readonly stale: number;
+  readonly count: (what: string) => number;
+}
+
+export interface Moment {
+  readonly ms: number;
+  /** Of all jobs. */
+  readonly share: number;
+}
+
+/** What a script acts upon. */
+export interface Stage {
+  readonly random: SeededRandom;
+  readonly workers: readonly Seat[];
+  readonly servers: readonly Seat[];
+  readonly store: Store;
+  /** How often something was done, for the report. */
+  readonly did: (what: string) => void;
+  /**
+   * Resolves when so much time has passed or such a share of all jobs has ended since the call,
+   * whichever is first: by the first a long run has its rhythm, by the second a short one has its
+   * faults. False when nothing is left to run.
+   */
+  readonly moment: (when: Moment) => Promise<boolean>;
+}

@@ -1,0 +1,45 @@
+import type { Scenario, Stage } from "../scenario.js";
+import { killAServer, killAWorker } from "./killed.js";
+import { pauseAWorker } from "./paused.js";
+import { fast, immediate } from "./restarted.js";
+
+export const everything: Scenario = {
+  name: "everything",
+  about:
+    "three workers and two servers on one store; workers killed every second and paused, servers killed, PostgreSQL restarted twice, clocks off",
+  leftOut: {},
+  shareOfJobs: { postgres: 2.5 },
+  shape: {
+    workers: 3,
+    servers: 2,
+    slots: 8,
+    bound: 600,
+    runMs: [0, 40],
+    workerTimeoutS: 2,
+    newsWithinMs: 20_000,
+  },
+  async play(stage) {
+    await Promise.all([killing(stage), pausing(stage), restarting(stage)]);
+  },
+  bites: ({ count }) =>
+    count("worker killed") > 1 && count("server killed") > 0 ? null : "nobody was killed",
+};
+
+async function killing(stage: Stage): Promise<void> {
+  for (let kills = 1; await stage.moment({ ms: 1_000, share: 0.2 }); kills += 1) {
+    await killAWorker(stage);
+    if (kills % 8 === 2) await killAServer(stage);
+  }
+}
+
+async function pausing(stage: Stage): Promise<void> {
+  while (await stage.moment({ ms: 6_000, share: 0.4 })) await pauseAWorker(stage, 4_000);
+}
+
+async function restarting(stage: Stage): Promise<void> {
+  if (stage.store.server === null) return;
+  for (const restart of [fast, immediate]) {
+    if (!(await stage.moment({ ms: 3_600_000, share: 0.3 }))) return;
+    await restart(stage);
+  }
+}

@@ -1,0 +1,44 @@
+import type { Seat } from "../processes/seat.js";
+import type { Scenario, Stage } from "../scenario.js";
+
+export const killed: Scenario = {
+  name: "killed",
+  about: "workers killed with -9 every second and started anew, and now and then a server",
+  leftOut: {},
+  shape: {
+    workers: 3,
+    servers: 2,
+    slots: 8,
+    bound: 600,
+    runMs: [0, 40],
+    workerTimeoutS: 3,
+    newsWithinMs: 10_000,
+  },
+  async play(stage) {
+    for (let kills = 1; await stage.moment({ ms: 1_000, share: 0.2 }); kills += 1) {
+      await killAWorker(stage);
+      if (kills % 4 === 2) await killAServer(stage);
+    }
+  },
+  bites: ({ count }) =>
+    count("worker killed") > 1 && count("server killed") > 0 ? null : "nobody was killed",
+};
+
+/** It comes back by itself. */
+export async function killAWorker(stage: Stage): Promise<void> {
+  await killOneOf(stage, stage.workers, "worker killed");
+}
+
+export async function killAServer(stage: Stage): Promise<void> {
+  await killOneOf(stage, stage.servers, "server killed");
+}
+
+/** Not the last one that is up: a machine that starts processes slowly would never get anything done. */
+async function killOneOf(stage: Stage, seats: readonly Seat[], deed: string): Promise<void> {
+  const up = seats.filter((seat) => seat.ready);
+  const seat = up[stage.random.between(0, up.length - 1)];
+  if (seat === undefined || up.length < 2) return;
+  await seat.kill();
+  stage.did(deed);
+  void seat.start();
+}
