@@ -37,7 +37,15 @@ async function play(
   const share = scenario.shareOfJobs?.[kind] ?? 1;
   const all = Math.round(jobs * share);
   const shellJobs = Math.min(MOST_SHELL_JOBS, Math.ceil(all / SHELL_EVERY));
-  const outcome = await run({ scenario, kind, seed, jobs: all, shellJobs, waiters: WAITERS });
+  const outcome = await run({
+    scenario,
+    kind,
+    seed,
+    jobs: all,
+    brief: false,
+    shellJobs,
+    waiters: WAITERS,
+  });
   say(report(outcome));
   return outcome.faults.length === 0;
 }

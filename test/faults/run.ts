@@ -28,6 +28,7 @@ export interface RunOptions {
   readonly kind: StoreKind;
   readonly jobs: number;
   readonly seed: number;
+  readonly brief: boolean;
   /** How many wait at once. */
   readonly waiters: number;
   /** How many of the jobs come from the shell. */
@@ -97,7 +98,7 @@ async function onStore(
   const { shape } = options.scenario;
   const journal = join(folder, "journal");
   writeFileSync(journal, "");
-  const clockShifts = shape.clockShifts ?? {};
+  const clockShifts = options.kind === "sqlite" ? {} : (shape.clockShifts ?? {});
   const fleet = await Fleet.of({ ...shape, folder, store: store.url, journal, clockShifts });
   const ledger = await openBuiltLedger(store.directUrl);
   try {
@@ -119,12 +120,12 @@ interface Parts {
 
 async function withFleet(parts: Parts): Promise<Omit<Outcome, "folder">> {
   const { fleet, ledger, store, options, folder } = parts;
-  const { scenario, jobs, seed } = options;
+  const { scenario, jobs, seed, brief } = options;
   const random = new SeededRandom(seed);
   const watch = new Watch(ledger, scenario.shape.bound);
   const traffic = new Traffic({ fleet, random, shape: scenario.shape, options });
   const over = (): boolean => traffic.allAccepted && watch.depth === 0;
-  const stage = new RunStage({ random, fleet, store, watch, jobs, over });
+  const stage = new RunStage({ random, fleet, store, watch, jobs, brief, over });
   watch.begin();
   const startedMs = performance.now();
   let tookMs: number;
@@ -138,9 +139,9 @@ async function withFleet(parts: Parts): Promise<Omit<Outcome, "folder">> {
     traffic.abort();
     await watch.close();
   }
-  const diagnosed = [...(await diagnose(fleet, "running"))];
+  const diagnosed = await diagnose(fleet, ledger);
   await fleet.stop();
-  diagnosed.push(...(await diagnose(fleet, "stopped")));
+  diagnosed.push(...(await diagnose(fleet, ledger)));
   const books = await close(parts, traffic);
   const runs = countRuns(books);
   const count = (what: string): number => stage.deeds.get(what) ?? 0;

@@ -30,6 +30,7 @@ export interface Shape {
   readonly workerTimeoutS: number;
   /** How late a wait may hear of an end, ms. */
   readonly newsWithinMs: number;
+  /** How far the clocks of some processes are off, by the name of their seat, ms; not on SQLite, whose processes share a machine. */
   readonly clockShifts?: Readonly<Record<string, number>>;
   /** Whether the processes reach the server through a proxy that can swallow. */
   readonly proxy?: boolean;
@@ -54,6 +55,8 @@ export interface Moment {
 
 /** What a script acts upon. */
 export interface Stage {
+  /** A run of seconds: what takes long by nature is left out. */
+  readonly brief: boolean;
   readonly random: SeededRandom;
   readonly workers: readonly Seat[];
   readonly servers: readonly Seat[];
@@ -66,4 +69,6 @@ export interface Stage {
    * faults. False when nothing is left to run.
    */
   readonly moment: (when: Moment) => Promise<boolean>;
+  /** Resolves when it holds; false when nothing is left to run before. */
+  readonly once: (holds: () => boolean) => Promise<boolean>;
 }

@@ -12,11 +12,13 @@ export interface StageParts {
   readonly store: Store;
   readonly watch: Watch;
   readonly jobs: number;
+  readonly brief: boolean;
   /** Whether nothing is left to run. */
   readonly over: () => boolean;
 }
 
 export class RunStage implements Stage {
+  readonly brief: boolean;
   readonly random: SeededRandom;
   readonly workers: readonly Seat[];
   readonly servers: readonly Seat[];
@@ -26,6 +28,7 @@ export class RunStage implements Stage {
 
   constructor(parts: StageParts) {
     this.#parts = parts;
+    this.brief = parts.brief;
     this.random = parts.random;
     this.workers = parts.fleet.workers;
     this.servers = parts.fleet.servers;
@@ -36,11 +39,16 @@ export class RunStage implements Stage {
     this.deeds.set(what, (this.deeds.get(what) ?? 0) + 1);
   };
 
-  readonly moment = async ({ ms, share }: Moment): Promise<boolean> => {
-    const { watch, jobs, over } = this.#parts;
+  readonly moment = ({ ms, share }: Moment): Promise<boolean> => {
+    const { watch, jobs } = this.#parts;
     const enough = watch.ended + share * jobs;
     const dueMs = performance.now() + ms;
-    await watch.until(() => over() || watch.ended >= enough || performance.now() >= dueMs);
+    return this.once(() => watch.ended >= enough || performance.now() >= dueMs);
+  };
+
+  readonly once = async (holds: () => boolean): Promise<boolean> => {
+    const { watch, over } = this.#parts;
+    await watch.until(() => over() || holds());
     return !over();
   };
 }

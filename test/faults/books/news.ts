@@ -13,13 +13,19 @@ export function newsDelaysMs({ sightings, jobs }: Books): number[] {
 
 /** No wait heard late, and none was sent away although its job had ended. */
 export function* lateNews(books: Books): Generator<string> {
-  const { jobs, emptyPolls, newsWithinMs } = books;
-  const slowest = newsDelaysMs(books).at(-1) ?? 0;
-  if (slowest > newsWithinMs)
-    yield `a wait heard of its job's end after ${String(slowest)} ms (at most ${String(newsWithinMs)})`;
+  const { jobs, sightings, emptyPolls, newsWithinMs } = books;
+  for (const { accepted, state, askedMs, answeredMs } of sightings) {
+    const finishedMs = jobs.get(accepted.jobId)?.finishedAtMs ?? null;
+    if (finishedMs === null || answeredMs - Math.max(askedMs, finishedMs) <= newsWithinMs) continue;
+    yield `a poll of ${accepted.jobId} (${state}) from ${time(askedMs)} to ${time(answeredMs)} heard late of its end at ${time(finishedMs)}`;
+  }
   for (const { jobId, askedMs, answeredMs } of emptyPolls) {
     const finishedMs = jobs.get(jobId)?.finishedAtMs ?? null;
-    if (finishedMs !== null && answeredMs - Math.max(askedMs, finishedMs) > newsWithinMs)
-      yield `a poll of ${jobId} ended without news ${String(answeredMs - finishedMs)} ms after the job did`;
+    if (finishedMs === null || answeredMs - Math.max(askedMs, finishedMs) <= newsWithinMs) continue;
+    yield `a poll of ${jobId} from ${time(askedMs)} to ${time(answeredMs)} brought no news of its end at ${time(finishedMs)}`;
   }
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23);
 }

@@ -39,7 +39,7 @@ export interface SubmittersOptions {
   readonly onAccepted: (accepted: Accepted) => void;
 }
 
-const SUBMITTERS = 48;
+const SUBMITTERS = 128;
 /** An answer may have to wait for a database that does not answer either (15 s). */
 const ANSWER_LIMIT_MS = 60_000;
 

@@ -21,7 +21,7 @@ export interface TrafficParts {
 }
 
 /** The shortest is a tenth of it: news that got lost come so late that it shows. */
-const LONGEST_POLL_MS = 150_000;
+const LONGEST_POLL_MS = 300_000;
 
 export interface WaitCounts {
   /** Jobs that someone waited for. */

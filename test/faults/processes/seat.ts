@@ -51,10 +51,6 @@ export class Seat {
     return this.#life?.ready === true && !this.#paused;
   }
 
-  get lives(): number {
-    return this.#lives;
-  }
-
   /** Starts a process; resolves when it is up, or was killed before. */
   async start(): Promise<void> {
     this.#lives += 1;

@@ -17,18 +17,19 @@ export const everything: Scenario = {
     runMs: [0, 40],
     workerTimeoutS: 2,
     newsWithinMs: 20_000,
+    clockShifts: { "worker-1": 120_000, "worker-2": -120_000, "server-1": 120_000 },
   },
   async play(stage) {
     await Promise.all([killing(stage), pausing(stage), restarting(stage)]);
   },
   bites: ({ count }) =>
-    count("worker killed") > 1 && count("server killed") > 0 ? null : "nobody was killed",
+    count("worker killed") > 0 && count("server killed") > 0 ? null : "nobody was killed",
 };
 
 async function killing(stage: Stage): Promise<void> {
   for (let kills = 1; await stage.moment({ ms: 1_000, share: 0.2 }); kills += 1) {
     await killAWorker(stage);
-    if (kills % 8 === 2) await killAServer(stage);
+    if (kills % 8 === 1) await killAServer(stage);
   }
 }
 
