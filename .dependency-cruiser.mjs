@@ -19,16 +19,20 @@ const CLIENT = "src/client/";
 const STORES = ["memory", "sqlite", "postgres"];
 const STORE = `src/ledger/(${STORES.join("|")})/`;
 
+/** What the two ledgers on SQL share. */
+const SQL = "src/ledger/sql/";
+
 const store = (name) => ({
   name: `${name}-ledger`,
   of: `src/ledger/${name}/`,
-  may: [CONTRACT, JOB, RUNTIME],
+  may: [CONTRACT, ...(name === "memory" ? [] : [SQL]), JOB, RUNTIME],
 });
 const LAYERS = [
   { name: "job", of: JOB, may: [] },
   { name: "runtime", of: RUNTIME, may: [JOB] },
   { name: "task", of: TASK, may: [JOB, RUNTIME] },
   { name: "contract", of: CONTRACT, may: [JOB] },
+  { name: "sql-ledgers", of: SQL, may: [CONTRACT, JOB, RUNTIME] },
   ...STORES.map(store),
   { name: "config", of: CONFIG, may: [JOB, RUNTIME] },
   { name: "engine", of: ENGINE, may: [CONTRACT, TASK, JOB, RUNTIME] },

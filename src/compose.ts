@@ -7,8 +7,8 @@ import { SETTINGS, settingRow, type SettingName } from "./config/settings.js";
 import { readValue } from "./config/values.js";
 import type { Engine, EngineSettings } from "./engine/api.js";
 import { createEngine } from "./engine/engine.js";
-import { JobtableError } from "./job/errors.js";
-import type { Ledger } from "./ledger/ledger.js";
+import { JobtableError, LedgerError } from "./job/errors.js";
+import type { Ledger, MigrationPlan } from "./ledger/ledger.js";
 import { systemClock, type Clock } from "./runtime/clock.js";
 import { silentLogger, type Logger } from "./runtime/logger.js";
 import type { TaskRegistry } from "./task/registry.js";
@@ -16,29 +16,80 @@ import type { TaskRegistry } from "./task/registry.js";
 export interface LedgerPorts {
   readonly clock?: Clock;
   readonly logger: Logger;
+  /** False, for who only looks: the ledger must be there. Default: it is made where it is missing. */
+  readonly create?: boolean;
 }
+
+/** A store that is named, taken apart. */
+type Store =
+  | { readonly kind: "memory" }
+  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "postgres"; readonly url: string };
 
 /**
  * @param store `memory`, `sqlite:PATH` or `postgres://USER@HOST/DATABASE?schema=NAME`.
- * @throws JobtableError `invalid_config` for any other store; a `LedgerError` when it can't be opened.
+ * @throws JobtableError `invalid_config` for any other store; a `LedgerError` when it can't be opened,
+ * `ledger_missing` when it must be there and is not.
  */
 export async function openLedger(
   store: string,
-  { clock = systemClock, logger }: LedgerPorts,
+  { clock = systemClock, logger, create = true }: LedgerPorts,
 ): Promise<Ledger> {
-  if (store === "memory") {
-    const { openMemoryLedger } = await import("./ledger/memory/memory-ledger.js");
-    return openMemoryLedger({ clock });
+  const named = storeOf(store);
+  switch (named.kind) {
+    case "memory": {
+      if (!create)
+        throw new LedgerError(
+          "ledger_missing",
+          "store memory: there is nothing to look at, since it lives within one process: name a SQLite file or a PostgreSQL database",
+        );
+      const { openMemoryLedger } = await import("./ledger/memory/memory-ledger.js");
+      return openMemoryLedger({ clock });
+    }
+    case "sqlite": {
+      const { openSqliteLedger } = await import("./ledger/sqlite/sqlite-ledger.js");
+      return openSqliteLedger({ path: named.path, create, clock, logger });
+    }
+    case "postgres": {
+      const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.js");
+      return openPostgresLedger({ url: named.url, create, clock, logger });
+    }
+    default:
+      return named satisfies never;
   }
+}
+
+/**
+ * What opening this store would run to make it or to bring it up to date; it changes nothing.
+ * @throws as `openLedger`; `ledger_newer` where it is ahead of this version.
+ */
+export async function migrations(
+  store: string,
+  { logger = silentLogger }: { readonly logger?: Logger } = {},
+): Promise<MigrationPlan> {
+  const named = storeOf(store);
+  switch (named.kind) {
+    case "memory":
+      return { from: 0, to: 0, statements: [] };
+    case "sqlite": {
+      const { plannedMigrations } = await import("./ledger/sqlite/planning.js");
+      return plannedMigrations(named.path);
+    }
+    case "postgres": {
+      const { plannedMigrations } = await import("./ledger/postgres/planning.js");
+      return plannedMigrations(named.url, logger);
+    }
+    default:
+      return named satisfies never;
+  }
+}
+
+/** @throws JobtableError `invalid_config` */
+function storeOf(store: string): Store {
+  if (store === "memory") return { kind: "memory" };
   const path = /^sqlite:(.+)$/s.exec(store)?.[1];
-  if (path !== undefined) {
-    const { openSqliteLedger } = await import("./ledger/sqlite/sqlite-ledger.js");
-    return openSqliteLedger({ path, clock, logger });
-  }
-  if (/^postgres(ql)?:/.test(store)) {
-    const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.js");
-    return openPostgresLedger({ url: store, clock, logger });
-  }
+  if (path !== undefined) return { kind: "sqlite", path };
+  if (/^postgres(ql)?:/.test(store)) return { kind: "postgres", url: store };
   throw new JobtableError(
     "invalid_config",
     `store: expected memory, sqlite:PATH or postgres://USER@HOST/DATABASE, got ${withoutPassword(store)}`,

@@ -214,6 +214,7 @@ export class Connection {
       payload: through("payload", (...args) => ledger.payload(...args)),
       list: through("list", (...args) => ledger.list(...args)),
       counts: through("counts", () => ledger.counts()),
+      inspect: through("inspect", (...args) => ledger.inspect(...args)),
       workers: through("workers", () => ledger.workers()),
       expire: through("expire", (...args) => ledger.expire(...args)),
       reject: through("reject", (...args) => ledger.reject(...args)),

@@ -8,6 +8,7 @@
 export const ERRORS = {
   ledger_unavailable: { message: "the ledger can't be reached", retryable: true, http: 503 },
   ledger_refused: { message: "the ledger refuses access", retryable: false, http: 503 },
+  ledger_missing: { message: "there is no ledger yet", retryable: false, http: 503 },
   ledger_full: { message: "the ledger's disk is full", retryable: true, http: 503 },
   ledger_closed: { message: "the ledger is closed", retryable: false, http: 503 },
   ledger_unreadable: { message: "the ledger can't be read as one", retryable: false, http: 503 },

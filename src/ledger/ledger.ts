@@ -70,6 +70,9 @@ export interface Ledger {
 
   workers(): Promise<WorkerRecord[]>;
 
+  /** What someone who asks how things stand wants to know, in one look; each list at most `chunk` long. */
+  inspect(limit: InspectLimit): Promise<LedgerReport>;
+
   /** queued -> timed_out for jobs that are due and have waited longer than `waitLimitMs`. One bounded chunk; answers how many. */
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number>;
 
@@ -222,6 +225,31 @@ export interface Counts {
   readonly oldestQueuedMs: number | null;
 }
 
+export interface InspectLimit {
+  /** A running job whose own last beat is older than this is stuck. */
+  readonly jobTimeoutMs: number;
+  /** So is one whose worker has not beaten for this long. */
+  readonly workerTimeoutMs: number;
+  readonly chunk: number;
+}
+
+export interface LedgerReport {
+  /** By the ledger's own clock. */
+  readonly nowMs: number;
+  /** `memory`, or the database's name and version: `SQLite 3.50.1`. */
+  readonly software: string;
+  /** The number of the last migration; null where there are none. */
+  readonly schemaVersion: number | null;
+  readonly counts: Counts;
+  readonly workers: readonly WorkerRecord[];
+  /** The queued job that has been due for longest; null where none is due. */
+  readonly oldestQueued: Job | null;
+  /** Running jobs that the next rescue would find. */
+  readonly stuck: readonly Job[];
+  /** How many jobs of each task are queued, the most first. */
+  readonly waiting: readonly { readonly task: string; readonly queued: number }[];
+}
+
 export interface RejectLimit {
   readonly graceMs: number;
   /** A worker without a beat for this long does not count as living. */
@@ -250,6 +278,15 @@ export interface EvictLimit {
   /** Most terminal jobs to keep. */
   readonly keep: number;
   readonly chunk: number;
+}
+
+/** What opening a ledger would run to bring it to this version. */
+export interface MigrationPlan {
+  /** The number of the last migration that it has seen; 0: it does not exist yet. */
+  readonly from: number;
+  readonly to: number;
+  /** One text for each step, in order; empty where it is up to date. */
+  readonly statements: readonly string[];
 }
 
 /** The message of a job whose worker was lost; operators and tests look for these words. */

@@ -59,6 +59,8 @@ describe("against the stream", () => {
     ["task", "src/task/a.ts", "../engine/b.js", "src/engine/b.ts"],
     ["contract", "src/ledger/a.ts", "../engine/b.js", "src/engine/b.ts"],
     ["contract", "src/ledger/a.ts", "./sqlite/b.js", "src/ledger/sqlite/b.ts"],
+    ["sql-ledgers", "src/ledger/sql/a.ts", "../sqlite/b.js", "src/ledger/sqlite/b.ts"],
+    ["memory-ledger", "src/ledger/memory/a.ts", "../sql/b.js", "src/ledger/sql/b.ts"],
     ["memory-ledger", "src/ledger/memory/a.ts", "../sqlite/b.js", "src/ledger/sqlite/b.ts"],
     ["sqlite-ledger", "src/ledger/sqlite/a.ts", "../../engine/b.js", "src/engine/b.ts"],
     ["postgres-ledger", "src/ledger/postgres/a.ts", "../../task/b.js", "src/task/b.ts"],

@@ -13,6 +13,7 @@ import { claimCases } from "./cases/claim.js";
 import { closingCases } from "./cases/closing.js";
 import { heartbeatCases } from "./cases/heartbeat.js";
 import { idempotencyCases } from "./cases/idempotency.js";
+import { inspectCases } from "./cases/inspect.js";
 import { readCases } from "./cases/reads.js";
 import { retentionCases } from "./cases/retention.js";
 import { settleCases } from "./cases/settle.js";
@@ -38,6 +39,7 @@ export function ledgerConformance(name: string, factory: LedgerFactory): void {
     describe("sweeps", () => sweepCases(cases));
     describe("retention", () => retentionCases(cases));
     describe("reads", () => readCases(cases));
+    describe("inspect", () => inspectCases(cases));
     describe("watching", () => watchCases(cases));
     describe("text", () => textCases(cases));
     describe("closing", () => closingCases(cases));

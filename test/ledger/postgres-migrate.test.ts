@@ -1,14 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, inject, test } from "vitest";
+import { migrations as planned, openLedger } from "../../src/compose.js";
 import {
   inSchema,
   migrate,
-  readMigrations,
-  type Migration,
+  migrations,
   type MigrationPorts,
 } from "../../src/ledger/postgres/migrate.js";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.js";
+import type { Migration } from "../../src/ledger/sql/migrations.js";
 import { systemClock } from "../../src/runtime/clock.js";
 import { silentLogger } from "../../src/runtime/logger.js";
 import {
@@ -26,7 +27,7 @@ import { keyed } from "./cases/idempotency.js";
 import { inSchemaUrl, newSchema, openAdmin } from "./postgres-factory.js";
 
 const url = inject("postgresUrl");
-const all = readMigrations();
+const all = migrations();
 const made: string[] = [];
 const ports: MigrationPorts = { clock: systemClock, connect: () => openAdmin(url) };
 let admin: pg.Client;
@@ -187,6 +188,39 @@ test("many that open an older schema at once bring it up once, while its workers
   } finally {
     await Promise.all(ledgers.map((ledger) => ledger.close()));
   }
+});
+
+test("who only looks is told that there is no ledger, and makes none", async () => {
+  const here = place();
+  const store = inSchemaUrl(url, here.schema);
+  await expect(openLedger(store, { logger: silentLogger, create: false })).rejects.toMatchObject({
+    code: "ledger_missing",
+    message: expect.stringMatching(
+      new RegExp(`^there is no ledger in schema ${here.schema} .+$`),
+    ) as string,
+  });
+  expect(await described(here.schema).catch(() => "no schema")).toBe("no schema");
+  await migrate(admin, here, all, ports);
+  await (await openLedger(store, { logger: silentLogger, create: false })).close();
+});
+
+test("what opening would run is told and not run; run by hand it gives the same", async () => {
+  const [here, fresh] = [place(), place()];
+  const store = inSchemaUrl(url, here.schema);
+  const plan = await planned(store);
+  expect(plan).toMatchObject({ from: 0, to: all.length });
+  expect(await described(here.schema).catch(() => "no schema")).toBe("no schema");
+  await migrate(admin, fresh, all, ports);
+  for (const statement of plan.statements) await admin.query(statement);
+  expect(await described(here.schema)).toEqual(await described(fresh.schema));
+  expect(await planned(inSchemaUrl(url, fresh.schema))).toEqual({
+    from: all.length,
+    to: all.length,
+    statements: [],
+  });
+  const old = await oldPlace();
+  const { from, statements } = await planned(inSchemaUrl(url, old.schema));
+  expect([from, statements.length]).toEqual([FIRST_VERSION, all.length - FIRST_VERSION]);
 });
 
 /** More than migrate.ts takes for small, by leaving most of each page empty. */

@@ -80,6 +80,7 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   rescue: [1_000, 30_000, ["worker-1"], 60_000, "c", "m", "message"],
   evict: [1_000, 1_000, 100, "c", "m"],
   counts: [],
+  inspect: [100, 30_000, 60_000],
   list: ["~", 101],
   // A window that the planner takes for most of the table may as well be read as the table.
   listFiltered: ["~", 101, ["failed"], null, 500],

@@ -21,10 +21,12 @@ import type {
   Counts,
   EvictLimit,
   HeartbeatAnswer,
+  InspectLimit,
   JobBeat,
   JobPage,
   JobResult,
   Ledger,
+  LedgerReport,
   ListQuery,
   RejectLimit,
   RescuedJob,
@@ -37,6 +39,7 @@ import type {
 } from "../ledger.js";
 import { Book, type Turn } from "./book.js";
 import { Listeners } from "./listeners.js";
+import { counts, inspect } from "./looks.js";
 import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue, type ExpireLimit } from "./sweeps.js";
 
@@ -177,19 +180,15 @@ class MemoryLedger implements Ledger {
   }
 
   counts(): Promise<Counts> {
-    return this.#verb(({ nowMs }) => {
-      const dueAtMs = this.#book.waiting.longestWaiting()?.job.runAtMs;
-      return {
-        queued: this.#book.waiting.size,
-        running: this.#book.running.size,
-        total: this.#book.jobs.size,
-        oldestQueuedMs: dueAtMs === undefined || dueAtMs > nowMs ? null : nowMs - dueAtMs,
-      };
-    });
+    return this.#verb(({ nowMs }) => counts(this.#book, nowMs));
   }
 
   workers(): Promise<WorkerRecord[]> {
     return this.#verb(() => [...this.#book.workers.values()]);
+  }
+
+  inspect(limit: InspectLimit): Promise<LedgerReport> {
+    return this.#verb(({ nowMs }) => inspect(this.#book, limit, nowMs));
   }
 
   expire(limit: ExpireLimit): Promise<number> {

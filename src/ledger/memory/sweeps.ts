@@ -46,16 +46,29 @@ export function reject(book: Book, limit: RejectLimit, turn: Turn): number {
   return rejected;
 }
 
-export function rescue(book: Book, limit: RescueLimit, turn: Turn): RescuedJob[] {
+/** Which workers are lost and which running jobs stuck, by these limits at this time. */
+export function judge(
+  book: Book,
+  limit: Omit<RescueLimit, "chunk">,
+  nowMs: number,
+): {
+  readonly isLost: (worker: WorkerRecord) => boolean;
+  readonly isStuck: (job: Job, workerId: string) => boolean;
+} {
   const gone = new Set(limit.goneWorkerIds);
   const isLost = (worker: WorkerRecord): boolean =>
-    gone.has(worker.workerId) || turn.nowMs - worker.lastHeartbeatMs > limit.workerTimeoutMs;
+    gone.has(worker.workerId) || nowMs - worker.lastHeartbeatMs > limit.workerTimeoutMs;
   const isStuck = (job: Job, workerId: string): boolean => {
-    const silentForMs = turn.nowMs - (job.lastHeartbeatMs ?? job.createdAtMs);
+    const silentForMs = nowMs - (job.lastHeartbeatMs ?? job.createdAtMs);
     if (silentForMs > limit.jobTimeoutMs || gone.has(workerId)) return true;
     const worker = book.workers.get(workerId);
     return worker === undefined ? silentForMs > limit.workerTimeoutMs : isLost(worker);
   };
+  return { isLost, isStuck };
+}
+
+export function rescue(book: Book, limit: RescueLimit, turn: Turn): RescuedJob[] {
+  const { isLost, isStuck } = judge(book, limit, turn.nowMs);
   const rescued: RescuedJob[] = [];
   const ownersLeft = new Set<string>();
   for (const entry of [...book.running]) {

@@ -73,6 +73,12 @@ export class WaitingLine {
     return this.#byDueTime.peek();
   }
 
+  /** How many jobs of a task wait. */
+  sizeOf(task: string): number {
+    const lines = this.#byTask.get(task);
+    return lines === undefined ? 0 : lines.ready.size + lines.delayed.size;
+  }
+
   /** The tasks of which jobs wait. */
   tasks(): string[] {
     return [...this.#byTask.keys()];

@@ -4,9 +4,27 @@
  */
 import type { Job } from "../../job/job.js";
 import { ALL_STATUSES } from "../../job/state.js";
-import type { Counts, JobPage, JobResult, ListQuery } from "../ledger.js";
+import type {
+  Counts,
+  InspectLimit,
+  JobPage,
+  JobResult,
+  LedgerReport,
+  ListQuery,
+} from "../ledger.js";
 import { textArray } from "./arrays.js";
-import { AFTER_JOB, number, numberOrNull, textOrNull, toJob, type Row } from "./rows.js";
+import {
+  AFTER_JOB,
+  chunkSize,
+  number,
+  numberOrNull,
+  storableAgeMs,
+  text,
+  textOrNull,
+  toJob,
+  toWorker,
+  type Row,
+} from "./rows.js";
 import type { RunStatement } from "./session.js";
 
 /** A list looks at no more rows than this for one page: some 10 ms. */
@@ -34,6 +52,30 @@ export async function payload(run: RunStatement, jobId: string): Promise<string 
 
 export async function counts(run: RunStatement): Promise<Counts> {
   const [row] = await run("counts", []);
+  return toCounts(row);
+}
+
+export async function inspect(run: RunStatement, limit: InspectLimit): Promise<LedgerReport> {
+  const [row] = await run("inspect", [
+    chunkSize(limit.chunk),
+    storableAgeMs(limit.workerTimeoutMs),
+    storableAgeMs(limit.jobTimeoutMs),
+  ]);
+  const json = (at: number): unknown => JSON.parse(row?.[at] ?? "null");
+  const oldest = json(7) as Row | null;
+  return {
+    nowMs: number(row?.[4]),
+    software: `PostgreSQL ${text(row?.[5]).split(" ", 1).join("")}`,
+    schemaVersion: numberOrNull(row?.[6] ?? null),
+    counts: toCounts(row),
+    workers: ((json(8) ?? []) as Row[]).map(toWorker),
+    oldestQueued: oldest === null ? null : toJob(oldest),
+    stuck: ((json(9) ?? []) as Row[]).map(toJob),
+    waiting: ((json(10) ?? []) as [string, number][]).map(([task, queued]) => ({ task, queued })),
+  };
+}
+
+function toCounts(row: Row | undefined): Counts {
   const [queued, running, terminal] = [number(row?.[0]), number(row?.[1]), number(row?.[2])];
   const waitedMs = numberOrNull(row?.[3] ?? null) ?? -1;
   return {

@@ -12,19 +12,19 @@
  *   built CONCURRENTLY, outside of any transaction, while this connection keeps the lock of the schema;
  *   should that be broken off, what is left of it is dropped by the next one who tries.
  */
-import { readdirSync, readFileSync } from "node:fs";
 import type pg from "pg";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Connect } from "./connections.js";
+import type { MigrationPlan } from "../ledger.js";
+import {
+  missingOf,
+  planOf,
+  readMigrations,
+  type Applied,
+  type Migration,
+} from "../sql/migrations.js";
 import { isLockTimeout } from "./failures.js";
-
-export interface Migration {
-  readonly number: number;
-  readonly name: string;
-  /** With `:schema` where the schema's name belongs. */
-  readonly sql: string;
-}
 
 /** Where it happens: the schema, and the server as messages name it. */
 export interface Place {
@@ -32,7 +32,6 @@ export interface Place {
   readonly label: string;
 }
 
-const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 /** A table of less than this many bytes is read within a moment. */
 const LARGE_TABLE_BYTES = 64 * 1024 * 1024;
 /** What starting with a lock on the table costs the others at most, per try. */
@@ -67,17 +66,9 @@ const CREATE_TABLE = `CREATE TABLE :schema.jobtable_migrations (
 const APPLIED = "SELECT number, name FROM :schema.jobtable_migrations ORDER BY number";
 const RECORD = "INSERT INTO :schema.jobtable_migrations (number, name) VALUES ($1, $2)";
 
-/** @param folder where the files are; default: beside this module. */
-export function readMigrations(
-  folder: URL = new URL("./migrations/", import.meta.url),
-): Migration[] {
-  return readdirSync(folder)
-    .sort()
-    .flatMap((file) => {
-      const [, number, name] = FILE_NAME.exec(file) ?? [];
-      if (number === undefined || name === undefined) return [];
-      return [{ number: Number(number), name, sql: readFileSync(new URL(file, folder), "utf8") }];
-    });
+/** All of this version; in them stands `:schema` where the schema's name belongs. */
+export function migrations(): Migration[] {
+  return readMigrations(new URL("./migrations/", import.meta.url));
 }
 
 /** @param schema a name that needs no quotes (address.ts sees to that). */
@@ -185,11 +176,32 @@ function pause(clock: Clock, ms: number): Promise<void> {
   });
 }
 
-function busyForLong({ label, schema }: Place): LedgerError {
+function busyForLong(place: Place): LedgerError {
   return new LedgerError(
     "ledger_unavailable",
-    `the ledger ${label} (schema ${schema}): another process has been bringing it up to date for ${String(BUSY_LIMIT_MS / 60_000)} minutes: wait for it, or end it`,
+    `${ledgerAt(place)}: another process has been bringing it up to date for ${String(BUSY_LIMIT_MS / 60_000)} minutes: wait for it, or end it`,
   );
+}
+
+/** What `migrate` would run now. @throws as it does. */
+export async function plan(
+  client: pg.Client,
+  place: Place,
+  migrations: readonly Migration[],
+): Promise<MigrationPlan> {
+  const seen = await applied(client, place);
+  const concurrently = (await found(client, IS_LARGE, place)) ? "CONCURRENTLY" : "";
+  const missing = missingOf(migrations, seen ?? [], ledgerAt(place));
+  const statements = missing.map((migration) => statementsOf(migration, place, concurrently));
+  if (seen === null) statements.unshift(inSchema(CREATE_TABLE, place.schema));
+  if (!(await found(client, HAS_SCHEMA, place)))
+    statements.unshift(inSchema(CREATE_SCHEMA, place.schema));
+  return planOf(migrations, seen ?? [], statements);
+}
+
+/** Names a ledger in messages. */
+export function ledgerAt({ label, schema }: Place): string {
+  return `the ledger ${label} (schema ${schema})`;
 }
 
 async function missing(
@@ -197,18 +209,14 @@ async function missing(
   place: Place,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  if (!(await found(client, HAS_TABLE, place))) return [...migrations];
-  const { rows } = await client.query<{ number: number; name: string }>(
-    inSchema(APPLIED, place.schema),
-  );
-  for (const { number, name } of rows)
-    if (!migrations.some((known) => known.number === number && known.name === name))
-      throw new LedgerError(
-        "ledger_newer",
-        `the ledger ${place.label} (schema ${place.schema}) has migration ${String(number)} (${name}), which this version of jobtable does not know: upgrade jobtable`,
-      );
-  const seen = new Set(rows.map(({ number }) => number));
-  return migrations.filter(({ number }) => !seen.has(number));
+  return missingOf(migrations, (await applied(client, place)) ?? [], ledgerAt(place));
+}
+
+/** Null: it is no ledger. */
+export async function applied(client: pg.Client, place: Place): Promise<Applied[] | null> {
+  if (!(await found(client, HAS_TABLE, place))) return null;
+  const { rows } = await client.query<Applied>(inSchema(APPLIED, place.schema));
+  return rows;
 }
 
 async function found(client: pg.Client, sql: string, { schema }: Place): Promise<boolean> {

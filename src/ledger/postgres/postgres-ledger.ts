@@ -24,10 +24,12 @@ import type {
   Counts,
   EvictLimit,
   HeartbeatAnswer,
+  InspectLimit,
   JobBeat,
   JobPage,
   JobResult,
   Ledger,
+  LedgerReport,
   ListQuery,
   RejectLimit,
   RescuedJob,
@@ -43,8 +45,9 @@ import { cancel } from "./cancelling.js";
 import { Changes, newOrigin, type Means } from "./changes.js";
 import { claim, heartbeat } from "./claiming.js";
 import { Connections } from "./connections.js";
-import { counts, get, list, payload, result } from "./looking.js";
-import { migrate, readMigrations } from "./migrate.js";
+import { counts, get, inspect, list, payload, result } from "./looking.js";
+import { missingLedger } from "../sql/migrations.js";
+import { applied, migrate, migrations } from "./migrate.js";
 import { toWorker } from "./rows.js";
 import { session } from "./session.js";
 import { settle } from "./settling.js";
@@ -54,6 +57,8 @@ import { evict, expire, reject, rescue } from "./sweeping.js";
 export interface PostgresLedgerOptions {
   /** postgres://USER@HOST/DATABASE?schema=NAME; what libpq takes besides is passed on. */
   readonly url: string;
+  /** False: it must be there. Default: true. */
+  readonly create?: boolean;
   /** For pauses and limits; the time of a record is the server's. */
   readonly clock: Clock;
   readonly logger: Logger;
@@ -66,9 +71,12 @@ export interface PostgresLedgerOptions {
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<Ledger> {
   const address = parseAddress(options.url);
-  const connections = await Connections.open(address, options.logger, (client, connect) =>
-    migrate(client, address, readMigrations(), { clock: options.clock, connect }),
-  );
+  const { clock, logger, create = true } = options;
+  const connections = await Connections.open(address, logger, async (client, connect) => {
+    if (!create && (await applied(client, address)) === null)
+      throw missingLedger(`ledger in schema ${address.schema} of ${address.label}`);
+    await migrate(client, address, migrations(), { clock, connect });
+  });
   const ledger = new PostgresLedger(connections, address, options);
   await ledger.listen();
   return ledger;
@@ -147,6 +155,10 @@ class PostgresLedger implements Ledger {
 
   workers(): Promise<WorkerRecord[]> {
     return this.#verb(async () => (await this.#means.run("workers", [])).map(toWorker));
+  }
+
+  inspect(limit: InspectLimit): Promise<LedgerReport> {
+    return this.#verb(() => inspect(this.#means.run, limit));
   }
 
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number> {

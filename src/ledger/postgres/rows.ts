@@ -65,13 +65,18 @@ export const asMs = (time: string): string => `round(date_part('epoch', ${time})
 
 /** The columns of a job as `toJob` reads them. @param from the table's name in the statement. */
 export const jobColumns = (from: string): string => columnsOf(JOB_COLUMNS, from).join(", ");
-/** The same as texts, for an array of them. */
-export const jobCells = (from: string): string =>
-  columnsOf(JOB_COLUMNS, from)
-    .map((column) => `(${column})::text`)
-    .join(", ");
 /** The columns of a worker as `toWorker` reads them. */
 export const workerColumns = (from: string): string => columnsOf(WORKER_COLUMNS, from).join(", ");
+
+/** The same as texts, for an array of them. */
+export const jobCells = (from: string): string => cellsOf(JOB_COLUMNS, from);
+export const workerCells = (from: string): string => cellsOf(WORKER_COLUMNS, from);
+
+function cellsOf(names: readonly string[], from: string): string {
+  return columnsOf(names, from)
+    .map((column) => `(${column})::text`)
+    .join(", ");
+}
 
 function columnsOf(names: readonly string[], from: string): string[] {
   return names.map((name) =>

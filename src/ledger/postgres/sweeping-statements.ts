@@ -2,7 +2,7 @@
  * The statements of the maintenance, the list and the counts; statements.ts has the rules. A sweep
  * passes over what another transaction holds (SKIP LOCKED): it is being moved already, or comes next time.
  */
-import { jobColumns, workerColumns } from "./rows.js";
+import { asMs, jobCells, jobColumns, workerCells, workerColumns } from "./rows.js";
 import { COUNTS, from, JOBS, ms, NOW, to, told } from "./statements.js";
 
 /** Every group of queued jobs (one task, one priority), found one by one at a step of the index each. */
@@ -115,6 +115,10 @@ const EVICT = `
   ), ${told("changed", "$4", "$5")}
   SELECT changed.job_id, (SELECT count(*) FROM told) FROM changed`;
 
+/** Of the counts, and how long (ms) the longest-waiting has been due. */
+const COUNTS_AND_AGE = (runAt: string): string =>
+  `queued, running, terminal, round(date_part('epoch', ${NOW} - ${runAt}) * 1000)`;
+
 /** Answers queued, running, terminal, and how long (ms) the longest-waiting has been due: negative where it is not yet, null where none waits. */
 const COUNT = `
   WITH RECURSIVE ${GROUPS}, first AS (
@@ -122,8 +126,41 @@ const COUNT = `
       SELECT run_at FROM ${JOBS} WHERE ${from("claim")} AND task = g.task AND priority = g.priority
       ORDER BY run_at, job_id LIMIT 1) AS job
   )
-  SELECT queued, running, terminal, round(date_part('epoch', ${NOW} - first.run_at) * 1000)
-  FROM ${COUNTS}, first WHERE only_row = 1`;
+  SELECT ${COUNTS_AND_AGE("first.run_at")} FROM ${COUNTS}, first WHERE only_row = 1`;
+
+/**
+ * $1 chunk, $2 age (ms) of a worker's beat at which it is lost, $3 age (ms) of a job's own beat at which
+ * it is stuck. Answers what COUNT does; now (ms), version, number of the last migration; and in JSON,
+ * null for none: the oldest job's cells, and arrays of the workers' cells, the stuck jobs' cells, and of
+ * tasks with the number of their queued jobs.
+ */
+const INSPECT = `
+  WITH RECURSIVE ${GROUPS}, oldest AS (
+    SELECT job.job_id, job.run_at FROM groups g CROSS JOIN LATERAL (
+      SELECT job_id, run_at FROM ${JOBS} WHERE ${from("claim")} AND task = g.task
+        AND priority = g.priority ORDER BY run_at, job_id LIMIT 1) AS job
+    ORDER BY job.run_at, job.job_id LIMIT 1
+  ), stuck AS (
+    SELECT ARRAY[${jobCells("j")}] AS cells
+    FROM ${JOBS} j LEFT JOIN :schema.async_workers w ON w.worker_id = j.worker_id
+    WHERE j.${from("rescue")} AND (j.last_heartbeat < ${NOW} - ${ms("$3")}
+      OR coalesce(w.last_heartbeat, j.last_heartbeat) < ${NOW} - ${ms("$2")})
+    ORDER BY j.job_id LIMIT $1::int4
+  ), waiting AS (
+    SELECT t.task, q.queued FROM (SELECT DISTINCT task FROM groups) AS t CROSS JOIN LATERAL (
+      SELECT count(*) AS queued FROM ${JOBS} WHERE ${from("claim")} AND task = t.task) AS q
+    ORDER BY q.queued DESC, t.task LIMIT $1::int4
+  )
+  SELECT ${COUNTS_AND_AGE("(SELECT run_at FROM oldest)")},
+    ${asMs(NOW)}, current_setting('server_version'),
+    (SELECT max(number) FROM :schema.jobtable_migrations),
+    (SELECT to_json(ARRAY[${jobCells("j")}])::text FROM ${JOBS} j
+      WHERE j.job_id = (SELECT job_id FROM oldest WHERE run_at <= now())),
+    (SELECT json_agg(ARRAY[${workerCells("w")}] ORDER BY w.started_at, w.worker_id)::text
+      FROM :schema.async_workers w),
+    (SELECT json_agg(cells)::text FROM stuck),
+    (SELECT json_agg(json_build_array(task, queued))::text FROM waiting)
+  FROM ${COUNTS} WHERE only_row = 1`;
 
 /** Newest first. $1 below this id, $2 how many. */
 const LIST = `SELECT ${jobColumns("j")} FROM ${JOBS} j WHERE j.job_id < $1::text
@@ -160,6 +197,7 @@ export const SWEEPING_SQL = {
   rescue: RESCUE,
   evict: EVICT,
   counts: COUNT,
+  inspect: INSPECT,
   list: LIST,
   listFiltered: LIST_FILTERED,
   listRunning: LIST_RUNNING,

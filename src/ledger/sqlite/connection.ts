@@ -6,7 +6,8 @@ import Database from "better-sqlite3";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import { codeOf } from "./failures.js";
-import { migrate, readMigrations } from "./migrate.js";
+import { missingLedger } from "../sql/migrations.js";
+import { applied, migrate, migrations } from "./migrate.js";
 import { prepareStatements, type Statements } from "./statements.js";
 import { Transaction } from "./transaction.js";
 
@@ -42,10 +43,13 @@ export interface ConnectOptions {
   readonly clock: Clock;
   readonly open: OpenDatabase;
   readonly busyTimeoutMs: number;
+  /** Whether a database that is no ledger is made one. */
+  readonly create: boolean;
 }
 
 /** @throws LedgerError, or SQLite's own error, which failures.ts explains. */
-export function connect({ path, nowMs, clock, open, busyTimeoutMs }: ConnectOptions): Connection {
+export function connect(options: ConnectOptions): Connection {
+  const { path, nowMs, clock, open, busyTimeoutMs } = options;
   const deadlineMs = clock.monotonicMs() + busyTimeoutMs;
   const db = openFile(path, open);
   const waitUntilDeadline = (): number => {
@@ -54,6 +58,8 @@ export function connect({ path, nowMs, clock, open, busyTimeoutMs }: ConnectOpti
     return leftMs;
   };
   try {
+    waitUntilDeadline();
+    if (!options.create && applied(db) === null) throw missingLedger(`ledger in ${path}`);
     turnOnWal(db, path, waitUntilDeadline);
     db.pragma("synchronous = FULL");
     // On macOS fsync leaves the data in the drive's own cache; only these make it reach the disk.
@@ -63,7 +69,7 @@ export function connect({ path, nowMs, clock, open, busyTimeoutMs }: ConnectOpti
     db.pragma(`wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
     db.pragma(`journal_size_limit = ${String(LARGEST_IDLE_WAL_BYTES)}`);
     waitUntilDeadline();
-    migrate(db, path, readMigrations(), nowMs);
+    migrate(db, path, migrations(), nowMs);
     const run = prepareStatements(db);
     waitUntilDeadline();
     correctCounts(db, run);

@@ -3,17 +3,20 @@
  * started for it: SQLite's own words for what is wrong here would help nobody.
  */
 import { access, constants, mkdir, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { LedgerError } from "../../job/errors.js";
+import { missingLedger } from "../sql/migrations.js";
 
 /**
- * Makes the folder of the file when it is missing.
+ * @param create makes the folder of the file when it is missing; false: the file must be there.
  * @throws LedgerError when the folder can't be made, or the file is a folder or can't be written.
  */
-export async function prepareFile(path: string): Promise<void> {
+export async function prepareFile(path: string, create: boolean): Promise<void> {
   const unavailable = (why: string, cause?: unknown): LedgerError =>
     new LedgerError("ledger_unavailable", `the ledger ${path} can't be opened: ${why}`, { cause });
   const folder = dirname(path);
+  if (!create && !existsSync(path)) throw missingLedger(`ledger in ${path}`);
   try {
     await makeFolder(folder);
   } catch (error) {

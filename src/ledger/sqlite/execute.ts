@@ -1,6 +1,6 @@
 /** Runs one operation inside a transaction, and knows which kind of transaction a group needs. */
 import { claim, hasDue } from "./claiming.js";
-import { counts, list, look } from "./looking.js";
+import { counts, inspect, list, look } from "./looking.js";
 import { cancel, heartbeat, settle } from "./moving.js";
 import type { Answers, Operation, Verb } from "./protocol.js";
 import { textOrNull, toIso } from "./rows.js";
@@ -33,6 +33,7 @@ const WEIGHTS: Readonly<Record<Verb, Weight>> = {
   list: "look",
   counts: "look",
   workers: "look",
+  inspect: "look",
 };
 
 /** What the operation would do now; a claim that would find nothing is a look, and takes no lock. */
@@ -72,6 +73,8 @@ export function execute(tx: Transaction, operation: Operation, weight: Weight): 
       return counts(tx);
     case "workers":
       return run.workers.all();
+    case "inspect":
+      return inspect(tx, operation);
     case "expire":
       return expire(tx, operation);
     case "reject":

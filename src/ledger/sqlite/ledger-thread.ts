@@ -16,13 +16,13 @@ import { packOutcomes, unpackBatch } from "./packing.js";
 import type { Batch, FromThread, ToThread, LedgerThreadData } from "./protocol.js";
 import { Store } from "./store.js";
 
-function serve(port: MessagePort, { path, nowMs }: LedgerThreadData): void {
+function serve(port: MessagePort, { path, create, nowMs }: LedgerThreadData): void {
   const say = (message: FromThread): void => {
     port.postMessage(message);
   };
   let store: Store;
   try {
-    store = new Store({ path, nowMs, clock: systemClock });
+    store = new Store({ path, create, nowMs, clock: systemClock });
   } catch (error) {
     say({ kind: "refused", failure: explain(error, path).failure });
     port.close();

@@ -4,6 +4,7 @@ import type { Answers, Cell, OperationOf, Row } from "./protocol.js";
 import { integer, text } from "./rows.js";
 import { STATUS_PLACES } from "./statements.js";
 import type { Transaction } from "./transaction.js";
+import { chunkSize, findStuck } from "./sweeping.js";
 import { waitingGroups, waitingTasks } from "./waiting.js";
 
 /** A list reads no more rows than this for one page, whatever its filter leaves out: some 10 ms. */
@@ -18,13 +19,40 @@ const LIVE_STATUSES: ReadonlySet<string> = new Set(
 
 export function counts(tx: Transaction): Answers["counts"] {
   const { queued, running, terminal } = tx.counts;
-  let oldestRunAt: string | null = null;
-  if (queued > 0)
-    for (const { task, priority } of waitingGroups(tx.run, waitingTasks(tx.run))) {
-      const runAt = text(tx.run.firstOfGroup.get(task, priority)?.[0]);
-      if (oldestRunAt === null || runAt < oldestRunAt) oldestRunAt = runAt;
-    }
+  const oldestRunAt = queued > 0 ? (oldest(tx)?.runAt ?? null) : null;
   return { queued, running, terminal, oldestRunAt };
+}
+
+/** The queued job that has been due for longest, or is due soonest. */
+function oldest({ run }: Transaction): { readonly runAt: string; readonly jobId: string } | null {
+  let first: { readonly runAt: string; readonly jobId: string } | null = null;
+  for (const { task, priority } of waitingGroups(run, waitingTasks(run))) {
+    const row = run.firstOfGroup.get(task, priority);
+    const runAt = text(row?.[0]);
+    if (first === null || runAt < first.runAt) first = { runAt, jobId: text(row?.[1]) };
+  }
+  return first;
+}
+
+export function inspect(tx: Transaction, limit: OperationOf<"inspect">): Answers["inspect"] {
+  const { run } = tx;
+  const job = (jobId: string): Row[] => [run.job.get(jobId) ?? []].filter((row) => row.length > 0);
+  const first = oldest(tx);
+  const chunk = chunkSize(limit.chunk);
+  const { rows: stuck } = findStuck(tx, { ...limit, goneWorkerIds: [] });
+  const waiting = [...waitingTasks(run)]
+    .map((task) => [task, integer(run.countTask.get(task)?.[0])] as const)
+    .sort(([a, ofA], [b, ofB]) => ofB - ofA || (a < b ? -1 : 1));
+  const software = run.software.get();
+  return {
+    software: text(software?.[0]),
+    schemaVersion: integer(software?.[1]),
+    counts: counts(tx),
+    workers: run.workers.all(),
+    oldest: first === null || first.runAt > tx.now ? null : (job(first.jobId)[0] ?? null),
+    stuck: stuck.flatMap((row) => job(text(row[1]))),
+    waiting: waiting.slice(0, chunk),
+  };
 }
 
 export function look({ run }: Transaction, jobIds: readonly string[]): number[] {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { migrate, readMigrations } from "./migrate.js";
+import { migrate, migrations } from "./migrate.js";
 
 const opened: Database.Database[] = [];
 const folders: string[] = [];
@@ -23,7 +23,7 @@ function schema(db: Database.Database): unknown[] {
   return db.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").all();
 }
 
-const all = readMigrations();
+const all = migrations();
 
 test("the files are numbered from 1 without a gap", () => {
   expect(all.map(({ number }) => number)).toEqual(all.map((_, index) => index + 1));

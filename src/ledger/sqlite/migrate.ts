@@ -4,19 +4,10 @@
  * at once do not both run them. What was run stands in `jobtable_migrations`.
  */
 import type { Database } from "better-sqlite3";
-import { readdirSync, readFileSync } from "node:fs";
-import { LedgerError } from "../../job/errors.js";
+import { missingOf, readMigrations, type Applied, type Migration } from "../sql/migrations.js";
 import { toIso } from "./rows.js";
 
-export interface Migration {
-  readonly number: number;
-  readonly name: string;
-  readonly sql: string;
-}
-
-const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/;
-
-const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS jobtable_migrations (
+export const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS jobtable_migrations (
   number INTEGER NOT NULL PRIMARY KEY,
   name TEXT NOT NULL,
   applied_at TEXT NOT NULL
@@ -25,17 +16,14 @@ const HAS_TABLE = "SELECT count(*) FROM sqlite_schema WHERE name = 'jobtable_mig
 const APPLIED = "SELECT number, name FROM jobtable_migrations ORDER BY number";
 const RECORD = "INSERT INTO jobtable_migrations (number, name, applied_at) VALUES (?, ?, ?)";
 
-/** @param folder where the files are; default: beside this module. */
-export function readMigrations(
-  folder: URL = new URL("./migrations/", import.meta.url),
-): Migration[] {
-  return readdirSync(folder)
-    .sort()
-    .flatMap((file) => {
-      const [, number, name] = FILE_NAME.exec(file) ?? [];
-      if (number === undefined || name === undefined) return [];
-      return [{ number: Number(number), name, sql: readFileSync(new URL(file, folder), "utf8") }];
-    });
+/** All of this version. */
+export function migrations(): Migration[] {
+  return readMigrations(new URL("./migrations/", import.meta.url));
+}
+
+/** Names a ledger in messages. */
+export function ledgerAt(path: string): string {
+  return `the ledger ${path}`;
 }
 
 /**
@@ -47,26 +35,20 @@ export function migrate(
   migrations: readonly Migration[],
   nowMs: number,
 ): void {
-  if (missing(db, path, migrations).length === 0) return;
+  const missing = (): Migration[] => missingOf(migrations, applied(db) ?? [], ledgerAt(path));
+  if (missing().length === 0) return;
   db.transaction(() => {
     db.exec(CREATE_TABLE);
     const record = db.prepare<[number, string, string]>(RECORD);
-    for (const { number, name, sql } of missing(db, path, migrations)) {
+    for (const { number, name, sql } of missing()) {
       db.exec(sql);
       record.run(number, name, toIso(nowMs));
     }
   }).immediate();
 }
 
-function missing(db: Database, path: string, migrations: readonly Migration[]): Migration[] {
-  if (db.prepare(HAS_TABLE).pluck().get() === 0) return [...migrations];
-  const applied = db.prepare<[], { number: number; name: string }>(APPLIED).all();
-  for (const { number, name } of applied)
-    if (!migrations.some((known) => known.number === number && known.name === name))
-      throw new LedgerError(
-        "ledger_newer",
-        `the ledger ${path} has migration ${String(number)} (${name}), which this version of jobtable does not know: upgrade jobtable`,
-      );
-  const seen = new Set(applied.map(({ number }) => number));
-  return migrations.filter(({ number }) => !seen.has(number));
+/** Null: it is no ledger. */
+export function applied(db: Database): Applied[] | null {
+  if (db.prepare(HAS_TABLE).pluck().get() === 0) return null;
+  return db.prepare<[], Applied>(APPLIED).all();
 }

@@ -92,6 +92,12 @@ interface Rescue {
   readonly goneWorkerIds: readonly string[];
   readonly chunk: number;
 }
+interface Inspect {
+  readonly verb: "inspect";
+  readonly jobTimeoutMs: number;
+  readonly workerTimeoutMs: number;
+  readonly chunk: number;
+}
 interface Evict {
   readonly verb: "evict";
   readonly ttlMs: number;
@@ -116,6 +122,7 @@ export type Operation =
   | Expire
   | Reject
   | Rescue
+  | Inspect
   | Evict;
 
 export type Verb = Operation["verb"];
@@ -154,14 +161,17 @@ export interface Answers {
   result: Row | null;
   payload: string | null;
   list: { readonly jobs: readonly Row[]; readonly nextCursor: string | null };
-  /** `oldestRunAt`: when the longest-waiting queued job became (or becomes) due. */
-  counts: {
-    readonly queued: number;
-    readonly running: number;
-    readonly terminal: number;
-    readonly oldestRunAt: string | null;
-  };
+  counts: CountsAnswer;
   workers: readonly Row[];
+  inspect: {
+    readonly software: string;
+    readonly schemaVersion: number;
+    readonly counts: CountsAnswer;
+    readonly workers: readonly Row[];
+    readonly oldest: Row | null;
+    readonly stuck: readonly Row[];
+    readonly waiting: readonly (readonly [task: string, queued: number])[];
+  };
   /** The jobs' ids, here and in the next one. */
   expire: readonly string[];
   reject: readonly string[];
@@ -169,6 +179,14 @@ export interface Answers {
   rescue: readonly (readonly [jobId: string, workerId: string, status: string])[];
   /** `more`: it stopped short of the chunk, since what was forgotten is large. */
   evict: { readonly jobIds: readonly string[]; readonly more: boolean };
+}
+
+export interface CountsAnswer {
+  readonly queued: number;
+  readonly running: number;
+  readonly terminal: number;
+  /** When the longest-waiting queued job became (or becomes) due. */
+  readonly oldestRunAt: string | null;
 }
 
 /** `code` null: not the ledger's state but the call itself was at fault, which is a bug. */
@@ -220,6 +238,8 @@ export type FromThread =
 /** What the thread is started with. */
 export interface LedgerThreadData {
   readonly path: string;
+  /** Whether a database that is no ledger is made one. */
+  readonly create: boolean;
   /** The ledger's time at the start; later ones come with the batches. */
   readonly nowMs: number;
 }

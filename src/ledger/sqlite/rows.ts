@@ -2,8 +2,8 @@
 import { LedgerError } from "../../job/errors.js";
 import type { Job, Phase } from "../../job/job.js";
 import { ALL_STATUSES, type Status } from "../../job/state.js";
-import type { WorkerBeat, WorkerRecord } from "../ledger.js";
-import type { Cell, Row } from "./protocol.js";
+import type { Counts, WorkerBeat, WorkerRecord } from "../ledger.js";
+import type { Cell, CountsAnswer, Row } from "./protocol.js";
 
 /** The columns of a job as they are read, in this order. */
 export const JOB_COLUMNS = [
@@ -173,6 +173,17 @@ export function toWorker(row: Row): WorkerRecord {
     cancelled: integer(row[9]),
     startedAtMs: fromIso(text(row[10])),
     lastHeartbeatMs: fromIso(text(row[11])),
+  };
+}
+
+export function toCounts(answer: CountsAnswer, nowMs: number): Counts {
+  const { queued, running, terminal, oldestRunAt } = answer;
+  const waitedMs = oldestRunAt === null ? -1 : nowMs - fromIso(oldestRunAt);
+  return {
+    queued,
+    running,
+    total: queued + running + terminal,
+    oldestQueuedMs: waitedMs < 0 ? null : waitedMs,
   };
 }
 

@@ -23,10 +23,12 @@ import type {
   Counts,
   EvictLimit,
   HeartbeatAnswer,
+  InspectLimit,
   JobBeat,
   JobPage,
   JobResult,
   Ledger,
+  LedgerReport,
   ListQuery,
   RejectLimit,
   RescuedJob,
@@ -38,12 +40,13 @@ import type {
   WorkerRecord,
 } from "../ledger.js";
 import { prepareFile } from "./database-file.js";
-import type { Answers, LedgerThreadData, Row, SettledJob } from "./protocol.js";
+import { toSettledJob, toSubmitOutcomes } from "./translating.js";
+import type { LedgerThreadData, Row } from "./protocol.js";
 import {
   AFTER_JOB,
-  fromIso,
   text,
   textOrNull,
+  toCounts,
   toJob,
   toStatus,
   toSubmittedRow,
@@ -56,6 +59,8 @@ import { Watchers } from "./watchers.js";
 export interface SqliteLedgerOptions {
   /** The database file; it and its folder are made when missing. */
   readonly path: string;
+  /** False: it must be there, and be a ledger. Default: true. */
+  readonly create?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How the database thread is started; default: the one of this package. */
@@ -65,8 +70,9 @@ export interface SqliteLedgerOptions {
 /** @throws LedgerError when the file can't be opened as a ledger; its code and message say why. */
 export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Ledger> {
   const path = resolve(options.path);
-  await prepareFile(path);
-  const ledger = new SqliteLedger({ ...options, path });
+  const { create = true } = options;
+  await prepareFile(path, create);
+  const ledger = new SqliteLedger({ ...options, path, create });
   await ledger.open();
   return ledger;
 }
@@ -78,7 +84,7 @@ class SqliteLedger implements Ledger {
   readonly #watchers: Watchers;
   #closed = false;
 
-  constructor(options: SqliteLedgerOptions) {
+  constructor(options: SqliteLedgerOptions & { readonly create: boolean }) {
     this.#clock = options.clock;
     this.#watchers = new Watchers((jobIds) =>
       this.#link.call({ verb: "look", jobIds }, (looks) => looks),
@@ -191,20 +197,24 @@ class SqliteLedger implements Ledger {
   }
 
   counts(): Promise<Counts> {
-    return this.#link.call({ verb: "counts" }, (answer, nowMs) => {
-      const { queued, running, terminal, oldestRunAt } = answer;
-      const waitedMs = oldestRunAt === null ? -1 : nowMs - fromIso(oldestRunAt);
-      return {
-        queued,
-        running,
-        total: queued + running + terminal,
-        oldestQueuedMs: waitedMs < 0 ? null : waitedMs,
-      };
-    });
+    return this.#link.call({ verb: "counts" }, toCounts);
   }
 
   workers(): Promise<WorkerRecord[]> {
     return this.#link.call({ verb: "workers" }, (rows) => rows.map(toWorker));
+  }
+
+  inspect(limit: InspectLimit): Promise<LedgerReport> {
+    return this.#link.call({ ...limit, verb: "inspect" }, (answer, nowMs) => ({
+      nowMs,
+      software: `SQLite ${answer.software}`,
+      schemaVersion: answer.schemaVersion,
+      counts: toCounts(answer.counts, nowMs),
+      workers: answer.workers.map(toWorker),
+      oldestQueued: answer.oldest === null ? null : toJob(answer.oldest),
+      stuck: answer.stuck.map(toJob),
+      waiting: answer.waiting.map(([task, queued]) => ({ task, queued })),
+    }));
   }
 
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number> {
@@ -253,39 +263,5 @@ class SqliteLedger implements Ledger {
   #swept(jobIds: readonly string[]): number {
     for (const jobId of jobIds) this.#watchers.changed(jobId);
     return jobIds.length;
-  }
-}
-
-function toSubmitOutcomes(
-  records: readonly Job[],
-  { admitted, depth, others }: NonNullable<Answers["submit"]>,
-): SubmitOutcome[] {
-  const byPlace = new Map(others.map(([place, kind, of]) => [place, { kind, of }]));
-  let left = admitted;
-  return records.map((job, place) => {
-    const other = byPlace.get(place);
-    if (other !== undefined) {
-      const { kind, of } = other;
-      return { kind, job: typeof of === "number" ? (records[of] ?? job) : toJob(of) };
-    }
-    left -= 1;
-    return left >= 0 ? { kind: "accepted", job } : { kind: "full", depth };
-  });
-}
-
-function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {
-  switch (end.event) {
-    case "succeed":
-      return [jobId, workerId, attempt, end.event, end.resultJson, 0];
-    case "fail":
-    case "time_out":
-      return [jobId, workerId, attempt, end.event, end.errorMessage, 0];
-    case "retry":
-      return [jobId, workerId, attempt, end.event, end.errorMessage, end.delayMs];
-    case "stop":
-    case "release":
-      return [jobId, workerId, attempt, end.event, null, 0];
-    default:
-      return end satisfies never;
   }
 }

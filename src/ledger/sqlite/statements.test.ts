@@ -1,6 +1,6 @@
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migrate, readMigrations } from "./migrate.js";
+import { migrate, migrations } from "./migrate.js";
 import { prepareStatements, SQL, type StatementName } from "./statements.js";
 
 /** Statements that go through all that is queued, or all that runs: bounded by the work at hand, never by history. */
@@ -10,7 +10,7 @@ let db: Database.Database;
 
 beforeAll(() => {
   db = new Database(":memory:");
-  migrate(db, ":memory:", readMigrations(), 0);
+  migrate(db, ":memory:", migrations(), 0);
 });
 
 afterAll(() => {

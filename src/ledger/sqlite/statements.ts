@@ -31,6 +31,7 @@ export const SQL = {
   counts: "SELECT queued, running, terminal FROM async_counts WHERE only_row = 1",
   setCounts: "UPDATE async_counts SET queued = ?, running = ?, terminal = ? WHERE only_row = 1",
   countQueued: `SELECT count(*) FROM ${QUEUED}`,
+  countTask: `SELECT count(*) FROM ${QUEUED} AND task = ?`,
   countRunning: `SELECT count(*) FROM ${RUNNING}`,
 
   /** Binds SUBMITTED_COLUMNS. */
@@ -47,7 +48,7 @@ export const SQL = {
   /** Those due before ?. */
   overdue: `SELECT run_at, job_id, rowid FROM ${QUEUED} AND task = ? AND priority = ? AND run_at < ?
     ORDER BY run_at, job_id LIMIT ?`,
-  firstOfGroup: `SELECT run_at FROM ${QUEUED} AND task = ? AND priority = ?
+  firstOfGroup: `SELECT run_at, job_id FROM ${QUEUED} AND task = ? AND priority = ?
     ORDER BY run_at, job_id LIMIT 1`,
 
   /** Binds worker_id, now, now; then the task, the priority, now and the number to take. */
@@ -152,6 +153,7 @@ export const SQL = {
       WHERE finished_at IS NOT NULL AND finished_at < ? ORDER BY finished_at, rowid LIMIT ?)
     RETURNING job_id`,
 
+  software: "SELECT sqlite_version(), (SELECT max(number) FROM jobtable_migrations)",
   dataVersion: "PRAGMA data_version",
   begin: "BEGIN",
   beginWrite: "BEGIN IMMEDIATE",

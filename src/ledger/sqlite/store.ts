@@ -58,10 +58,11 @@ export class Store {
     clock,
     open = openDatabase,
     busyTimeoutMs = BUSY_TIMEOUT_MS,
+    create = true,
   }: StoreOptions) {
     this.#path = path;
     this.#clock = clock;
-    this.#opening = { path, clock, open, busyTimeoutMs };
+    this.#opening = { path, clock, open, busyTimeoutMs, create };
     this.#connection = connect({ ...this.#opening, nowMs });
     this.#file = fileAt(path);
   }

@@ -55,7 +55,11 @@ function livingTasks(tx: Transaction, workerTimeoutMs: number): Set<string> {
   return living;
 }
 
-export function rescue(tx: Transaction, operation: OperationOf<"rescue">): Answers["rescue"] {
+/** Running jobs that are stuck, one chunk of them, and the workers that are there or lost. */
+export function findStuck(
+  tx: Transaction,
+  operation: Omit<OperationOf<"rescue">, "verb">,
+): { readonly rows: Row[]; readonly present: string[]; readonly lost: ReadonlySet<string> } {
   const { run } = tx;
   const gone = new Set(operation.goneWorkerIds);
   const silentSince = toIso(tx.nowMs - operation.workerTimeoutMs);
@@ -66,14 +70,20 @@ export function rescue(tx: Transaction, operation: OperationOf<"rescue">): Answe
     present.push(workerId);
     if (text(row[11]) < silentSince) lost.add(workerId);
   }
-  const stuck = run.stuck.all(
+  const rows = run.stuck.all(
     toIso(tx.nowMs - operation.jobTimeoutMs),
     JSON.stringify([...lost]),
     JSON.stringify(present),
     silentSince,
     chunkSize(operation.chunk),
   );
-  const rescued = stuck.map((row) => free(tx, row));
+  return { rows, present, lost };
+}
+
+export function rescue(tx: Transaction, operation: OperationOf<"rescue">): Answers["rescue"] {
+  const { run } = tx;
+  const { rows, present, lost } = findStuck(tx, operation);
+  const rescued = rows.map((row) => free(tx, row));
   for (const workerId of present) if (lost.has(workerId)) run.forgetWorker.run(workerId, workerId);
   return rescued;
 }
@@ -135,6 +145,6 @@ function forget(
 }
 
 /** A negative limit would mean none to SQLite. */
-function chunkSize(chunk: number): number {
+export function chunkSize(chunk: number): number {
   return Math.min(Math.max(0, Math.floor(chunk)), LARGEST_CHUNK);
 }

@@ -5,8 +5,8 @@
  * all others of that turn; no timer is involved.
  *
  * Should the thread die, every call under way rejects (it may or may not have been recorded), and a
- * new thread is started, to which those that wait go; whoever listens is told of the gap. While no thread can be started, calls
- * reject with the reason, and at most once a second another start is tried.
+ * new one is started, to which those that wait go; whoever listens is told of the gap. While none can be
+ * started, calls reject with the reason, and at most once a second another start is tried.
  */
 import { Worker } from "node:worker_threads";
 import { LedgerError } from "../../job/errors.js";
@@ -38,8 +38,7 @@ const SLOW_DISK_MESSAGES = 1;
 const SLOW_COMMIT_MS = 0.5;
 const RESTART_PAUSE_MS = 1_000;
 
-export interface ThreadLinkOptions {
-  readonly path: string;
+export interface ThreadLinkOptions extends Pick<LedgerThreadData, "path" | "create"> {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onForeignChange: (change: { readonly look: boolean; readonly work: boolean }) => void;
@@ -203,10 +202,10 @@ export class ThreadLink {
 
   /** Resolves when the database is open and calls can go out. */
   #start(): Promise<void> {
-    const { path, clock, startThread = startLedgerThread } = this.#options;
+    const { path, create, clock, startThread = startLedgerThread } = this.#options;
     this.#lastStartMs = clock.monotonicMs();
     const started = new Promise<void>((resolve, reject) => {
-      const thread = startThread({ path, nowMs: clock.nowMs() });
+      const thread = startThread({ path, create, nowMs: clock.nowMs() });
       let fault: Error = new LedgerError(
         "ledger_unavailable",
         `the thread of the ledger ${path} ended by itself: try again`,
@@ -291,10 +290,10 @@ export class ThreadLink {
   }
 }
 
-function finish(call: Call, answer: Answers[Verb], nowMs: number): void {
+function finish({ answered, failed }: Call, answer: Answers[Verb], nowMs: number): void {
   try {
-    call.answered(answer, nowMs);
+    answered(answer, nowMs);
   } catch (error) {
-    call.failed(error);
+    failed(error);
   }
 }

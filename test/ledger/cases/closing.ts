@@ -42,6 +42,7 @@ export function closingCases({ check, checkShared }: Cases): void {
       list: () => h.ledger.list({ limit: 1 }),
       counts: () => h.ledger.counts(),
       workers: () => h.ledger.workers(),
+      inspect: () => h.ledger.inspect({ jobTimeoutMs: 1, workerTimeoutMs: 1, chunk: 1 }),
       expire: () => h.ledger.expire({ waitLimitMs: 1, chunk: 1 }),
       reject: () => h.ledger.reject({ graceMs: 1, workerTimeoutMs: 1, chunk: 1 }),
       rescue: () => h.ledger.rescue(PATIENT),

@@ -1,0 +1,40 @@
+/** Between the verbs of the contract and what crosses to the thread, where it takes more than a line. */
+import type { Job } from "../../job/job.js";
+import type { Settlement, SubmitOutcome } from "../ledger.js";
+import type { Answers, SettledJob } from "./protocol.js";
+import { toJob } from "./rows.js";
+
+/** @param records the jobs of the call, as they are where they were admitted. */
+export function toSubmitOutcomes(
+  records: readonly Job[],
+  { admitted, depth, others }: NonNullable<Answers["submit"]>,
+): SubmitOutcome[] {
+  const byPlace = new Map(others.map(([place, kind, of]) => [place, { kind, of }]));
+  let left = admitted;
+  return records.map((job, place) => {
+    const other = byPlace.get(place);
+    if (other !== undefined) {
+      const { kind, of } = other;
+      return { kind, job: typeof of === "number" ? (records[of] ?? job) : toJob(of) };
+    }
+    left -= 1;
+    return left >= 0 ? { kind: "accepted", job } : { kind: "full", depth };
+  });
+}
+
+export function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {
+  switch (end.event) {
+    case "succeed":
+      return [jobId, workerId, attempt, end.event, end.resultJson, 0];
+    case "fail":
+    case "time_out":
+      return [jobId, workerId, attempt, end.event, end.errorMessage, 0];
+    case "retry":
+      return [jobId, workerId, attempt, end.event, end.errorMessage, end.delayMs];
+    case "stop":
+    case "release":
+      return [jobId, workerId, attempt, end.event, null, 0];
+    default:
+      return end satisfies never;
+  }
+}
