@@ -15,9 +15,16 @@ export type ToGuard =
   /** Ends the thread, after the beat that is under way. */
   | { readonly type: "stop" };
 
-/** The main thread is back. */
-export interface FromGuard {
-  readonly heldUpMs: number;
-  /** How often the guard beat for it. */
-  readonly beats: number;
+export type FromGuard =
+  /** It looks, and has opened the ledger if it does so ahead. */
+  | { readonly type: "ready" }
+  /** The main thread is back; `beats`: how often the guard beat for it. */
+  | { readonly type: "covered"; readonly heldUpMs: number; readonly beats: number };
+
+/** To open a ledger may take a second on a busy machine: of a shorter `worker_timeout` too much would be over by then. */
+const OPEN_AHEAD_BELOW_MS = 10_000;
+
+/** Whether the guard opens the ledger before it needs it. */
+export function opensAhead({ workerTimeoutMs }: StallLimits): boolean {
+  return workerTimeoutMs < OPEN_AHEAD_BELOW_MS;
 }

@@ -3,13 +3,20 @@
  * third of `worker_timeout`, it opens the ledger and beats for the worker, again each third, until the
  * number moves (then it closes the ledger) or `job_timeout` has passed. A beat that fails is tried
  * again at the next look. Its end is the message `stop`, or the end of the process.
+ *
+ * Where there is no time for that, the ledger is opened ahead, and stays open.
  */
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
 import { openLedger } from "../compose.js";
 import type { Ledger, WorkerBeat } from "../ledger/ledger.js";
 import { systemClock } from "../runtime/clock.js";
 import { silentLogger } from "../runtime/logger.js";
-import type { FromGuard, GuardData, ToGuard } from "./stall-guard-protocol.js";
+import {
+  opensAhead,
+  type FromGuard,
+  type GuardData,
+  type ToGuard,
+} from "./stall-guard-protocol.js";
 
 const BEATS_PER_TIMEOUT = 3;
 
@@ -17,10 +24,11 @@ class StallGuardThread {
   readonly #data: GuardData;
   readonly #port: MessagePort;
   readonly #beatEveryMs: number;
+  readonly #isOpenAhead: boolean;
   #row: WorkerBeat | null = null;
   #ledger: Ledger | null = null;
   #seenTurns = -1;
-  #movedMs = 0;
+  #movedMs = systemClock.monotonicMs();
   #beatenMs = -Infinity;
   #beats = 0;
   #stopped = false;
@@ -31,11 +39,33 @@ class StallGuardThread {
     this.#data = data;
     this.#port = port;
     this.#beatEveryMs = data.workerTimeoutMs / BEATS_PER_TIMEOUT;
+    this.#isOpenAhead = opensAhead(data);
     port.on("message", (message: ToGuard) => {
       if (message.type === "row") this.#row = message.row;
       else void this.#stop();
     });
-    this.#lookAgain();
+    if (this.#isOpenAhead) this.#looking = this.#openAhead();
+    void this.#looking.then(() => {
+      this.#say({ type: "ready" });
+      this.#lookAgain();
+    });
+  }
+
+  #say(message: FromGuard): void {
+    this.#port.postMessage(message);
+  }
+
+  async #openAhead(): Promise<void> {
+    try {
+      await this.#open();
+    } catch {
+      // Tried again when it is needed.
+    }
+  }
+
+  async #open(): Promise<Ledger> {
+    this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger });
+    return this.#ledger;
   }
 
   #lookAgain(): void {
@@ -62,21 +92,18 @@ class StallGuardThread {
 
   async #moved(nowMs: number): Promise<void> {
     if (this.#beats > 0)
-      this.#port.postMessage({
-        heldUpMs: nowMs - this.#movedMs,
-        beats: this.#beats,
-      } satisfies FromGuard);
+      this.#say({ type: "covered", heldUpMs: nowMs - this.#movedMs, beats: this.#beats });
     this.#beats = 0;
     this.#movedMs = nowMs;
-    await this.#closeLedger();
+    if (!this.#isOpenAhead) await this.#closeLedger();
   }
 
   async #beat(nowMs: number): Promise<void> {
     if (this.#row === null) return;
     try {
-      this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger });
+      const ledger = await this.#open();
       if (this.#isStopped()) return;
-      await this.#ledger.heartbeat(this.#row, []);
+      await ledger.heartbeat(this.#row, []);
       this.#beatenMs = nowMs;
       this.#beats += 1;
     } catch {

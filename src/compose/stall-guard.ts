@@ -8,7 +8,12 @@ import type { StallGuard, StallLimits, StartStallGuard } from "../engine/stall-g
 import { systemClock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
 import { within } from "../runtime/within.js";
-import type { FromGuard, GuardData, ToGuard } from "./stall-guard-protocol.js";
+import {
+  opensAhead,
+  type FromGuard,
+  type GuardData,
+  type ToGuard,
+} from "./stall-guard-protocol.js";
 
 /** The thread ends what it has begun; a ledger that hangs must not hold up a shutdown. */
 const STOP_LIMIT_MS = 1_000;
@@ -39,14 +44,20 @@ function startGuard(store: string, limits: StallLimits, logger: Logger): StallGu
   worker.on("error", (error) => {
     logger.warn({ err: error }, "the stall guard failed: inline handlers should not spin");
   });
-  worker.on("message", ({ heldUpMs, beats }: FromGuard) => {
-    logger.warn(
-      { held_up_ms: Math.round(heldUpMs), beats },
-      "an inline handler held up the event loop: a task that computes belongs in a thread",
-    );
+  let isReady = (): void => undefined;
+  const ready = new Promise<void>((resolve) => (isReady = resolve));
+  if (!opensAhead(limits)) isReady();
+  worker.on("message", (message: FromGuard) => {
+    if (message.type === "ready") isReady();
+    else
+      logger.warn(
+        { held_up_ms: Math.round(message.heldUpMs), beats: message.beats },
+        "an inline handler held up the event loop: a task that computes belongs in a thread",
+      );
   });
   const gone = new Promise<void>((resolve) => {
     worker.once("exit", () => {
+      isReady();
       resolve();
     });
   });
@@ -61,6 +72,7 @@ function startGuard(store: string, limits: StallLimits, logger: Logger): StallGu
   countTurn();
   let stopping: Promise<void> | null = null;
   return {
+    ready,
     known(row) {
       send({ type: "row", row });
     },

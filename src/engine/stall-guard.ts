@@ -8,6 +8,8 @@
 import type { WorkerBeat } from "../ledger/ledger.js";
 
 export interface StallGuard {
+  /** Resolves when it can beat in time; until then nothing that may spin should begin. Never rejects. */
+  readonly ready: Promise<void>;
   /** The worker's row as it is now; the guard repeats the last one. */
   known(row: WorkerBeat): void;
   /** Resolves when it beats no more, whatever it was at. Idempotent; never rejects. */

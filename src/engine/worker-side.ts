@@ -99,8 +99,8 @@ export class WorkerSide {
   async start(): Promise<void> {
     await this.#heartbeat.start();
     if (this.#isDraining()) return;
-    this.#startGuard();
-    this.#worker.start();
+    await this.#startGuard();
+    if (!this.#isDraining()) this.#worker.start();
   }
 
   /** Whether the ledger has heard of this worker lately; beats now if not. */
@@ -138,13 +138,14 @@ export class WorkerSide {
   }
 
   /** What runs in threads holds nothing up. */
-  #startGuard(): void {
+  async #startGuard(): Promise<void> {
     const { tasks, stallGuard, settings, logger } = this.#ports;
     if (stallGuard === undefined) return;
     if (!tasks.names.some((name) => tasks.get(name)?.isolation === "inline")) return;
     try {
       this.#guard = stallGuard(settings);
       this.#guard.known(this.#describe());
+      await this.#guard.ready;
     } catch (error) {
       // The system has no room for a thread; the worker can do without.
       logger.warn({ err: error }, "the stall guard could not be started");
