@@ -64,7 +64,7 @@ class StallGuardThread {
   }
 
   async #open(): Promise<Ledger> {
-    this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger });
+    this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger, create: false });
     return this.#ledger;
   }
 

@@ -24,7 +24,7 @@ async function serverOn(store: readonly string[], cwd: string): Promise<Server> 
   return new Server(started, url);
 }
 
-test("an inline handler that spins four times as long as worker_timeout runs once, beside another worker", async () => {
+test("F8: an inline handler that spins four times as long as worker_timeout runs once, beside another worker", async () => {
   const cwd = scratch();
   const store = ["--store", "sqlite:jobs.db"];
   const trail = join(cwd, "trail");
