@@ -176,7 +176,6 @@ async function close({ journal, fleet, ledger, options }: Parts, traffic: Traffi
   return {
     ...(await readLedger(ledger)),
     accepted: traffic.accepted,
-    unanswered: traffic.unanswered,
     sightings: traffic.sightings,
     emptyPolls: traffic.emptyPolls,
     journal: readJournal(journal),

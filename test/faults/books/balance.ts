@@ -1,11 +1,19 @@
 /** All that must hold after a run, and what does not. */
 import type { Books } from "./books.js";
-import { lostJobs, unfinishedJobs, wrongEnds, wrongResults, wrongSightings } from "./ends.js";
+import {
+  lostJobs,
+  unfinishedJobs,
+  wrongDelays,
+  wrongEnds,
+  wrongResults,
+  wrongSightings,
+} from "./ends.js";
 import { lateNews } from "./news.js";
 import { crowdedWorkers, endsWithoutRuns, oddRuns } from "./runs.js";
 
 const CHECKS: readonly ((books: Books) => Iterable<string>)[] = [
   lostJobs,
+  wrongDelays,
   unfinishedJobs,
   wrongEnds,
   wrongResults,

@@ -9,8 +9,6 @@ import type { JournalEntry } from "./journal.js";
 export interface Books {
   /** What the submitters were promised, by id. */
   readonly accepted: ReadonlyMap<string, Accepted>;
-  /** How many submits got no answer and may have been recorded all the same. */
-  readonly unanswered: number;
   readonly sightings: readonly Sighting[];
   readonly emptyPolls: readonly EmptyPoll[];
   readonly journal: readonly JournalEntry[];

@@ -7,13 +7,31 @@ import type { Accepted } from "../load/submitters.js";
 import type { Performed } from "../tasks/performance.js";
 import type { Books } from "./books.js";
 
-/** Everything accepted is on record, and nothing else but what a submit left that had no answer. */
-export function* lostJobs({ accepted, jobs, unanswered }: Books): Generator<string> {
-  for (const jobId of accepted.keys())
-    if (!jobs.has(jobId)) yield `${jobId} was accepted and is not on record`;
-  const strangers = [...jobs.keys()].filter((jobId) => !accepted.has(jobId));
-  if (strangers.length > unanswered)
-    yield `${String(strangers.length)} jobs are on record that nobody was told of, with ${String(unanswered)} submits unanswered: ${strangers.slice(0, 3).join(", ")}`;
+/** Everything accepted is on record under its key, and nothing else is. */
+export function* lostJobs({ accepted, jobs }: Books): Generator<string> {
+  for (const { jobId, plan } of accepted.values()) {
+    const key = jobs.get(jobId)?.idempotencyKey;
+    if (key === undefined) yield `${jobId} was accepted and is not on record`;
+    else if (key !== plan.key)
+      yield `${jobId} was accepted as ${plan.key} and is on record as ${String(key)}`;
+  }
+  for (const { jobId, idempotencyKey } of jobs.values())
+    if (!accepted.has(jobId))
+      yield `${jobId} (${String(idempotencyKey)}) is on record, and nobody was told of it`;
+}
+
+/** A delay is counted by the ledger's clock. */
+export function* wrongDelays({ accepted, jobs }: Books): Generator<string> {
+  for (const { jobId, plan } of accepted.values()) {
+    const job = jobs.get(jobId);
+    // A later attempt has another time, also one that a cancel came before.
+    if (job === undefined || job.attempt > 1 || job.status === "cancelled") continue;
+    const delayMs = job.runAtMs - job.createdAtMs;
+    if (delayMs !== plan.delayMs)
+      yield `${jobId} was to be delayed by ${String(plan.delayMs)} ms, and was by ${String(delayMs)}`;
+    if (job.startedAtMs !== null && job.startedAtMs < job.runAtMs)
+      yield `${jobId} was started ${String(job.runAtMs - job.startedAtMs)} ms early`;
+  }
 }
 
 /** Nothing waits or runs, and the counts agree with the records. */

@@ -36,6 +36,7 @@ export class Shell {
   async #submit(plan: JobPlan, over: () => boolean): Promise<Accepted | null> {
     const args = [
       ...["submit", plan.task, "--input", JSON.stringify(plan.part)],
+      ...["--idempotency-key", plan.key],
       ...["--max-attempts", String(plan.maxAttempts), "--async-max-queue", String(this.#bound)],
       ...["--wait", "--json"],
     ];

@@ -5,7 +5,7 @@
  */
 import { parseJobId } from "../../../src/job/id.js";
 import type { SeededRandom } from "../../sim/seeded-random.js";
-import { Unanswered, type Client, type Reply } from "./client.js";
+import { Unanswered, type Call, type Client, type Reply } from "./client.js";
 import type { JobPlan } from "./job-plan.js";
 import { pause } from "../pause.js";
 
@@ -20,7 +20,7 @@ export interface Accepted {
 export interface SubmitCounts {
   /** Tries without a server. */
   refused: number;
-  /** Tries whose connection broke: they may have been recorded. */
+  /** Tries whose connection broke: whether they were recorded is found out by the next one. */
   broken: number;
   /** 429. */
   full: number;
@@ -77,13 +77,14 @@ export class Submitters {
   }
 
   /** The id; null for a job that was refused in a way that must not be, or at the signal. */
-  async #submit({ task, part, maxAttempts }: JobPlan): Promise<string | null> {
+  async #submit({ key, task, part, delayMs, maxAttempts }: JobPlan): Promise<string | null> {
     const { random, signal } = this.#options;
     while (!signal.aborted) {
       const reply = await this.#call({
         method: "POST",
         path: "/jobs",
-        body: { task, input: part, max_attempts: maxAttempts },
+        headers: { "idempotency-key": key },
+        body: { task, input: part, delay_ms: delayMs, max_attempts: maxAttempts },
       });
       if (reply !== null) {
         const { status, json } = reply;
@@ -111,11 +112,7 @@ export class Submitters {
   }
 
   /** Null when no answer came. */
-  async #call(call: {
-    readonly method: "POST" | "DELETE";
-    readonly path: string;
-    readonly body?: unknown;
-  }): Promise<Reply | null> {
+  async #call(call: Omit<Call, "limitMs">): Promise<Reply | null> {
     const { client, urls, random } = this.#options;
     const url = urls[random.between(0, urls.length - 1)] ?? "";
     try {

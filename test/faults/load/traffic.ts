@@ -82,11 +82,6 @@ export class Traffic {
     return this.#waiters.emptyPolls;
   }
 
-  /** Submits that may have been recorded without anyone having been told. */
-  get unanswered(): number {
-    return this.#submitters.counts.broken + this.#shell.unreachable;
-  }
-
   get faults(): readonly string[] {
     return [...this.#submitters.faults, ...this.#shell.faults, ...this.#waiters.faults];
   }
@@ -134,5 +129,11 @@ export class Traffic {
 
 /** Who waits in the shell expects a result. */
 function certain(plan: JobPlan): JobPlan {
-  return { ...plan, part: { ...plan.part, fails: 0 }, maxAttempts: MAX_ATTEMPTS, cancels: false };
+  return {
+    ...plan,
+    part: { ...plan.part, fails: 0 },
+    delayMs: 0,
+    maxAttempts: MAX_ATTEMPTS,
+    cancels: false,
+  };
 }
