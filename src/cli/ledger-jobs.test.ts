@@ -185,3 +185,41 @@ test("lists, filtered and in pages", async () => {
   expect(running.jobs).toMatchObject([{ job_id: ids[0], state: "running" }]);
   expect(await both((jobs) => jobs.list({ limit: 9, task: "none" }))).toEqual({ jobs: [] });
 });
+
+test("a diagnosis: all is well, then what is not", async () => {
+  const well = await both((jobs) => jobs.diagnose());
+  expect(well).toMatchObject({
+    ok: true,
+    problems: [],
+    async: { enabled: true, max_workers: 1, poll_interval_ms: 1_000 },
+    ledger: { kind: "memory", software: "memory", schema_version: null },
+    depth: { queued: 0, running: 0, total: 0, limit: 4, oldest_queued_ms: null },
+    oldest_queued: null,
+    workers: [{ state: "running", max_workers: 1, tasks: ["ocr"] }],
+    stuck: [],
+    unserved: [],
+  });
+  const running = await submit();
+  const oldest = await submit();
+  await submit();
+  await submit();
+  await rig.clock.advance(2_000);
+  const full = await both((jobs) => jobs.diagnose());
+  expect(full).toMatchObject({
+    ok: false,
+    problems: [{ kind: "queue_full" }],
+    depth: { queued: 3, running: 1, oldest_queued_ms: 2_000 },
+    oldest_queued: { job_id: oldest, task: "ocr", waited_ms: 2_000 },
+  });
+  expect(await rig.ledger.get([running.slice(4)])).toMatchObject([{ status: "running" }]);
+});
+
+test("a diagnosis needs the token, and a ledger that answers", async () => {
+  const stranger = new JobtableClient({ server: "http://test", fetch: injectedFetch(app) });
+  await expect(stranger.diagnose()).rejects.toMatchObject({ reason: "unauthorized" });
+  await stopped(rig);
+  await rig.ledger.close();
+  const [store, server] = ways;
+  await expect(store?.diagnose()).rejects.toMatchObject({ code: "ledger_closed" });
+  await expect(server?.diagnose()).rejects.toMatchObject({ reason: "unavailable" });
+});

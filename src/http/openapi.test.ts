@@ -86,6 +86,7 @@ describe("the OpenAPI document", () => {
     );
     expect(calls.map(({ path, method }) => `${method} ${path}`).sort()).toEqual([
       "delete /jobs/{id}",
+      "get /diagnostics",
       "get /healthz",
       "get /jobs",
       "get /jobs/{id}",

@@ -133,29 +133,79 @@ describe("jobs", () => {
   });
 });
 
-test("diagnostics shows the workers and the depth", async () => {
-  const cwd = scratch();
-  const server = await serve(["--max-workers", "2"], { cwd });
-  const done = await server.submit({});
-  await server.ended(done);
-  const text = await run(["diagnostics"], { cwd });
-  expect(text.stdout).toMatch(
-    /^Async workers: enabled, max_workers=4, poll_interval=1\.0s\nStore: sqlite:\.jobtable\/jobs\.db\nJobs: 0 queued, 0 running, 1 in all\n\nWORKER /,
-  );
-  const { stdout } = await run(["diagnostics", "--json"], { cwd });
-  expect(JSON.parse(stdout)).toMatchObject({
-    async: { enabled: true, max_workers: 4, poll_interval_ms: 1_000 },
-    depth: { queued: 0, running: 0, total: 1, oldest_queued_ms: null },
-    workers: [
-      {
-        worker_id: expect.stringMatching(/^worker-[0-9a-f]{8}$/) as string,
-        state: "running",
-        max_workers: 2,
-        tasks: ["act"],
-        pid: server.process.pid,
-        last_heartbeat: expect.stringMatching(TIME) as string,
-      },
-    ],
+describe("diagnostics", () => {
+  test("where all is well: the same from the store and from the server, and 0", async () => {
+    const cwd = scratch();
+    const server = await serve(["--max-workers", "2"], { cwd });
+    await server.ended(await server.submit({}));
+    const text = await run(["diagnostics"], { cwd });
+    expect(text).toMatchObject({ code: 0, stderr: "" });
+    expect(text.stdout).toMatch(/^Async workers: enabled, max_workers=4, poll_interval=1\.0s\n/);
+    expect(text.stdout).toMatch(
+      /\nAsked: +sqlite:\.jobtable\/jobs\.db\nLedger: +SQLite 3\.\S+, schema \d/,
+    );
+    expect(text.stdout).toMatch(/\nWORKER .*\nworker-\w{8}  running .*\n\nNo problems found\.\n$/);
+    const store = await run(["diagnostics", "--json", "--max-workers", "2"], { cwd });
+    const http = await run(["diagnostics", "--json", "--server", server.url], { cwd });
+    expect({ store: store.code, http: http.code }).toEqual({ store: 0, http: 0 });
+    const seen = JSON.parse(store.stdout) as Record<string, object>;
+    expect(seen).toMatchObject({
+      ok: true,
+      problems: [],
+      async: { enabled: true, max_workers: 2, poll_interval_ms: 1_000 },
+      ledger: { kind: "sqlite", now: expect.stringMatching(TIME) as string },
+      depth: { queued: 0, running: 0, total: 1, limit: 16, oldest_queued_ms: null },
+      workers: [
+        {
+          worker_id: expect.stringMatching(/^worker-[0-9a-f]{8}$/) as string,
+          state: "running",
+          processed: expect.any(Number) as number,
+          max_workers: 2,
+          tasks: ["act"],
+          pid: server.process.pid,
+          last_heartbeat: expect.stringMatching(TIME) as string,
+        },
+      ],
+    });
+    // Beside what goes on in time they say the same.
+    const { problems, async, depth, stuck, unserved } = seen;
+    expect(JSON.parse(http.stdout)).toMatchObject({ problems, async, depth, stuck, unserved });
+  });
+
+  test("what is wrong, what to do, and 1", async () => {
+    const cwd = scratch();
+    const server = await serve(["--max-workers", "1"], { cwd });
+    const held = await server.submit({ hold: true });
+    await server.until(held, "running");
+    server.process.kill("SIGKILL");
+    await server.process.ended;
+    const waiting = await run(["submit", "act"], { cwd });
+    // The worker's row is still fresh; a timeout of a second makes it old soon.
+    const args = ["diagnostics", "--worker-timeout", "1", "--async-max-queue", "2"];
+    await expect
+      .poll(async () => (await run(args, { cwd })).stdout, { timeout: 60_000, interval: 50 })
+      .toMatch(/^- worker-\w{8} \(.+, pid \d+\) has been silent .* holds job_\w+; start a worker/m);
+    const { code, stdout } = await run([...args, "--json"], { cwd });
+    expect(code).toBe(1);
+    const { problems, ...seen } = JSON.parse(stdout) as { problems: { kind: string }[] };
+    expect(problems.map(({ kind }) => kind)).toEqual(["no_worker", "lost_worker", "queue_full"]);
+    expect(seen).toMatchObject({
+      ok: false,
+      workers: [{ state: "lost" }],
+      stuck: [{ job_id: held, task: "act" }],
+      oldest_queued: { job_id: waiting.stdout.trim() },
+      unserved: [{ task: "act", queued: 1 }],
+    });
+  });
+
+  test("a ledger out of reach: 3", async () => {
+    const cwd = scratch();
+    writeFileSync(join(cwd, "file"), "");
+    const { code, stdout, stderr } = await run(["diagnostics", "--store", "sqlite:file/x.db"], {
+      cwd,
+    });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+    expect(stderr).toMatch(/^jobtable: .+\n$/);
   });
 });
 
