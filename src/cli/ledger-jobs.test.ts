@@ -37,7 +37,7 @@ beforeEach(async () => {
     },
   });
   const client = { server: "http://test/", token: "t", fetch: injectedFetch(app) };
-  ways = [new LedgerJobs(engine, clock), new JobtableClient(client)];
+  ways = [new LedgerJobs(engine, clock, true), new JobtableClient(client)];
 });
 
 afterEach(async () => {

@@ -11,8 +11,15 @@ import type {
   SubmitAnswer,
   SubmitRequest,
 } from "../client/jobs.js";
-import { refusedFrom, type JobPageView, type JobView, type Refused } from "../client/replies.js";
+import {
+  refusedFrom,
+  type DiagnosticsView,
+  type JobPageView,
+  type JobView,
+  type Refused,
+} from "../client/replies.js";
 import type { Engine } from "../engine/api.js";
+import { diagnosticsJson } from "../http/diagnostics-json.js";
 import { refusalProblem } from "../http/errors.js";
 import {
   FAULTS,
@@ -32,10 +39,12 @@ import { misuse } from "./exit-code.js";
 export class LedgerJobs implements Jobs {
   readonly #engine: Engine;
   readonly #clock: Clock;
+  readonly #asyncEnabled: boolean;
 
-  constructor(engine: Engine, clock: Clock) {
+  constructor(engine: Engine, clock: Clock, asyncEnabled: boolean) {
     this.#engine = engine;
     this.#clock = clock;
+    this.#asyncEnabled = asyncEnabled;
   }
 
   async submit(request: SubmitRequest): Promise<SubmitAnswer> {
@@ -115,6 +124,11 @@ export class LedgerJobs implements Jobs {
     const views = jobs.map((job) => this.#viewOf(job));
     if (nextCursor === undefined) return { jobs: views };
     return { jobs: views, next_cursor: formatJobId(nextCursor) };
+  }
+
+  async diagnose(): Promise<DiagnosticsView> {
+    const diagnosis = await this.#engine.diagnose();
+    return JSON.parse(diagnosticsJson(diagnosis, this.#asyncEnabled)) as DiagnosticsView;
   }
 
   #view(job: Job | null): JobView | null {

@@ -12,7 +12,7 @@ import { systemClock } from "../runtime/clock.js";
 import type { RegisteredTask } from "../task/registry.js";
 import { misuse } from "./exit-code.js";
 import { LedgerJobs } from "./ledger-jobs.js";
-import { withLedger, type Session } from "./session.js";
+import { withLedger } from "./session.js";
 import type { Invocation } from "./verb.js";
 
 /** The settings of every command that asks a server or a store. */
@@ -25,16 +25,16 @@ export interface OpenOptions {
 
 export async function withJobs<Answer>(
   invocation: Invocation,
-  use: (jobs: Jobs, session: Session | null) => Promise<Answer>,
+  use: (jobs: Jobs) => Promise<Answer>,
   { tasks = [] }: OpenOptions = {},
 ): Promise<Answer> {
   const server = serverOf(invocation);
   if (server !== null) {
     const { authToken: token } = invocation.config;
-    return use(new JobtableClient({ server, token }), null);
+    return use(new JobtableClient({ server, token }));
   }
-  return withLedger(invocation, tasks, (session) =>
-    use(new LedgerJobs(session.engine, systemClock), session),
+  return withLedger(invocation, tasks, ({ engine }) =>
+    use(new LedgerJobs(engine, systemClock, invocation.config.asyncEnabled)),
   );
 }
 

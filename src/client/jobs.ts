@@ -4,7 +4,7 @@
  * ULID. What is expected is answered; only what is out of reach or broken rejects.
  */
 import type { State } from "../http/wire.js";
-import type { JobPageView, JobView, Refused } from "./replies.js";
+import type { DiagnosticsView, JobPageView, JobView, Refused } from "./replies.js";
 
 export interface SubmitRequest {
   readonly task: string;
@@ -72,4 +72,6 @@ export interface Jobs {
   retry(jobId: string): Promise<RetryAnswer>;
   /** Newest first. A page may be short while there is a `next_cursor`. */
   list(query: JobsQuery): Promise<JobPageView>;
+  /** Rejects where the ledger is out of reach. */
+  diagnose(): Promise<DiagnosticsView>;
 }

@@ -13,6 +13,7 @@ import type {
 } from "../ledger/ledger.js";
 import type { TaskRegistry } from "../task/registry.js";
 import type { InputIssue } from "../task/schema.js";
+import type { Diagnosis } from "./diagnosis.js";
 
 export interface EngineSettings {
   /** Longest wait of a job for a worker, ms; 0 = unlimited. */
@@ -164,6 +165,8 @@ export interface Engine {
   list(query: ListQuery): Promise<JobPage>;
   counts(): Promise<Counts>;
   health(): HealthReport;
+  /** One look at the whole ledger, and what is wrong. Rejects with a `LedgerError` when it is out of reach. */
+  diagnose(): Promise<Diagnosis>;
   /** Whether it can take work: started, not draining, and the ledger answers right now. `reason` is for anyone to read. */
   ready(): Promise<{ readonly ready: boolean; readonly reason: string | null }>;
   /** Idempotent. Rejects with a `LedgerError` when the worker could not be made known; then it can be tried again. */

@@ -28,6 +28,7 @@ import type {
   WaitOptions,
 } from "./api.js";
 import { Batcher } from "./batcher.js";
+import { diagnose, type Diagnosis } from "./diagnosis.js";
 import { CautiousAverage } from "./cautious-average.js";
 import { LedgerFaults } from "./ledger-faults.js";
 import { Lifecycle, type LifecycleState } from "./lifecycle.js";
@@ -196,6 +197,10 @@ class JobtableEngine implements Engine {
 
   counts(): Promise<Counts> {
     return this.#options.ledger.counts();
+  }
+
+  diagnose(): Promise<Diagnosis> {
+    return diagnose({ ...this.#options, dispatchFault: () => this.#faults.dispatchFault });
   }
 
   health(): HealthReport {

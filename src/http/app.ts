@@ -25,6 +25,7 @@ import { swaggerOptions } from "./openapi.js";
 import { parseQuery } from "./query.js";
 import { createReplies, type Replies } from "./reply.js";
 import { requestIdFrom, requestIdSource } from "./request-id.js";
+import { diagnosticsRoute } from "./routes/diagnostics.js";
 import { jobRoutes } from "./routes/jobs.js";
 import { serviceRoutes } from "./routes/service.js";
 import { taskRoutes } from "./routes/tasks.js";
@@ -95,6 +96,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   void app.register((scope, _, done) => {
     const { only, unknown } = createPaths(scope, context, replies, enter);
     serviceRoutes(scope, context, replies, only);
+    diagnosticsRoute(context, replies, only);
     taskRoutes(context, replies, only);
     if (asyncEnabled) jobRoutes(context, replies, only, defaultTask);
     else unknown("/jobs", "job");

@@ -90,6 +90,12 @@ export const OPERATIONS = {
     },
   },
 
+  diagnostics: {
+    tags: ["diagnostics"],
+    operationId: "diagnostics",
+    summary: "What is wrong, and what to do",
+    response: { 200: reply("Diagnostics", "One look at everything"), ...errors("EnvelopeError") },
+  },
   healthz: {
     tags: ["service"],
     operationId: "healthz",

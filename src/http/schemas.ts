@@ -12,6 +12,7 @@ import {
   MAX_TIMEOUT_MS,
 } from "../job/limits.js";
 import { ALL_STATUSES } from "../job/state.js";
+import { Diagnostics } from "./diagnostics-schema.js";
 import { ALL_STATES } from "./wire.js";
 
 export const DEFAULT_LIST_LIMIT = 50;
@@ -216,6 +217,7 @@ export const SHARED_SCHEMAS = [
     },
     { $id: "JobError" },
   ),
+  Diagnostics,
   Type.Object({ status: Type.Literal("ok") }, { $id: "Alive" }),
   Type.Object(
     { status: words(["ready", "not ready"]), reason: Type.Optional(Type.String()) },

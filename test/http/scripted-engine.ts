@@ -106,6 +106,7 @@ export function scriptedEngine(script: Partial<Engine>): Engine {
       lastHeartbeatMs: null,
       ledgerFault: null,
     }),
+    diagnose: unscripted("diagnose"),
     ready: async () => ({ ready: true, reason: null }),
     start: unscripted("start"),
     stop: unscripted("stop"),

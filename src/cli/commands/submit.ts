@@ -12,7 +12,6 @@ import { awaitEnd } from "../follow.js";
 import { parseInstant } from "../instant.js";
 import { jobJsonText } from "../job-text.js";
 import { JOBS_SETTINGS, serverOf, withJobs } from "../open-jobs.js";
-import type { Session } from "../session.js";
 import { addVerb, textOption, type Invocation, type Runner } from "../verb.js";
 
 export function addSubmit(program: Command, runner: Runner): void {
@@ -41,19 +40,19 @@ async function run(invocation: Invocation): Promise<ExitCode> {
   const tasks = await tasksFor(invocation, request.task);
   return withJobs(
     invocation,
-    async (jobs, session) => {
+    async (jobs) => {
       const answer = await jobs.submit(request);
       if (answer.kind === "refused") {
         terminal.complain(answer.message);
         return exitCodeOfRefusal(answer);
       }
       if (options["wait"] === true) {
-        await warnWhenNobodyWorks(session, invocation, request.task);
+        await warnWhenNobodyWorks(jobs, invocation, request.task);
         return waitForEnd(invocation, jobs, answer.jobId);
       }
       const job = json ? await jobs.get(answer.jobId) : null;
       terminal.print(job === null ? answer.jobId : jobJsonText(job));
-      await warnWhenNobodyWorks(session, invocation, request.task);
+      await warnWhenNobodyWorks(jobs, invocation, request.task);
       return EXIT.done;
     },
     { tasks },
@@ -155,16 +154,16 @@ async function tasksFor(invocation: Invocation, name: string): Promise<Registere
   ];
 }
 
+/** The job is recorded by now: a look that fails is no reason to say otherwise. */
 async function warnWhenNobodyWorks(
-  session: Session | null,
-  { config, terminal }: Invocation,
+  jobs: Jobs,
+  { terminal }: Invocation,
   task: string,
 ): Promise<void> {
-  if (session === null) return;
-  const nowMs = systemClock.nowMs();
-  const works = (await session.ledger.workers()).some(
-    (worker) =>
-      worker.tasks.includes(task) && nowMs - worker.lastHeartbeatMs <= config.workerTimeoutMs,
+  const seen = await jobs.diagnose().catch(() => null);
+  const works = seen?.workers.some(
+    ({ state, tasks }) => state === "running" && tasks.includes(task),
   );
-  if (!works) terminal.complain(`no worker runs task ${task} now; the job waits until one does`);
+  if (works === false)
+    terminal.complain(`no worker runs task ${task} now; the job waits until one does`);
 }

@@ -1,0 +1,25 @@
+/** What someone on call asks: is it well, and if not, what is wrong and what to do. */
+import type { HttpContext } from "../context.js";
+import { diagnosticsJson } from "../diagnostics-json.js";
+import { OPERATIONS } from "../operations.js";
+import type { Only } from "../paths.js";
+import type { Replies } from "../reply.js";
+
+export function diagnosticsRoute(
+  { engine, settings }: HttpContext,
+  replies: Replies,
+  only: Only,
+): void {
+  only(
+    { url: "/diagnostics", shape: "envelope" },
+    {
+      GET: {
+        schema: OPERATIONS.diagnostics,
+        async handler(_, reply) {
+          const diagnosis = await engine.diagnose();
+          replies.answer(reply, 200, diagnosticsJson(diagnosis, settings.asyncEnabled));
+        },
+      },
+    },
+  );
+}
