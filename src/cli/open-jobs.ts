@@ -9,31 +9,26 @@ import type { Origin } from "../config.js";
 import type { Config, SettingName } from "../config/settings.js";
 import { parseJobId } from "../job/id.js";
 import { systemClock } from "../runtime/clock.js";
-import type { RegisteredTask } from "../task/registry.js";
 import { misuse } from "./exit-code.js";
 import { LedgerJobs } from "./ledger-jobs.js";
-import { withLedger } from "./session.js";
+import { withLedger, type SessionOptions } from "./session.js";
 import type { Invocation } from "./verb.js";
 
 /** The settings of every command that asks a server or a store. */
 export const JOBS_SETTINGS: readonly SettingName[] = ["server", "auth_token", "store", "log_level"];
 
-export interface OpenOptions {
-  /** What may be submitted to a store; a server knows its own. */
-  readonly tasks?: readonly RegisteredTask[];
-}
-
 export async function withJobs<Answer>(
   invocation: Invocation,
   use: (jobs: Jobs) => Promise<Answer>,
-  { tasks = [] }: OpenOptions = {},
+  /** For a store; a server knows its own tasks. */
+  options: SessionOptions = { tasks: [], create: false },
 ): Promise<Answer> {
   const server = serverOf(invocation);
   if (server !== null) {
     const { authToken: token } = invocation.config;
     return use(new JobtableClient({ server, token }));
   }
-  return withLedger(invocation, tasks, ({ engine }) =>
+  return withLedger(invocation, options, ({ engine }) =>
     use(new LedgerJobs(engine, systemClock, invocation.config.asyncEnabled)),
   );
 }
@@ -52,6 +47,21 @@ export function serverOf({
   if (originOf("server") === "flag")
     throw misuse("--server and --store: a command asks one of them; leave the other one out");
   return null;
+}
+
+/**
+ * For a command that works on the store itself.
+ * @throws JobtableError where a server is set: the store meant may be another one.
+ */
+export function refuseServer(
+  invocation: Pick<Invocation, "config" | "settings">,
+  command: string,
+): void {
+  const server = serverOf(invocation);
+  if (server !== null)
+    throw misuse(
+      `${command} works on the store itself, not through ${server}; name the store with --store, and give no --server`,
+    );
 }
 
 /** @throws JobtableError for text that can't be a job's id. */

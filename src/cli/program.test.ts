@@ -73,6 +73,7 @@ test("every command is one of these", () => {
     "jobs retry",
     "diagnostics",
     "cleanup",
+    "migrate",
     "config",
     "init",
     "completion",

@@ -12,6 +12,7 @@ import { addConfig } from "./commands/config.js";
 import { addDiagnostics } from "./commands/diagnostics.js";
 import { addInit } from "./commands/init.js";
 import { addJobs } from "./commands/jobs.js";
+import { addMigrate } from "./commands/migrate.js";
 import { addServe } from "./commands/serve.js";
 import { addSubmit } from "./commands/submit.js";
 import { addWorker } from "./commands/worker.js";
@@ -53,6 +54,7 @@ export function createProgram(runner: Runner): Command {
     addJobs,
     addDiagnostics,
     addCleanup,
+    addMigrate,
     addConfig,
     addInit,
     addCompletion,

@@ -15,16 +15,22 @@ export interface Session {
   readonly engine: Engine;
 }
 
-/** @param tasks what may be submitted. */
+export interface SessionOptions {
+  /** What may be submitted. */
+  readonly tasks: readonly RegisteredTask[];
+  /** Whether a store that is not there is made. One that only looks would hide a mistyped path. */
+  readonly create: boolean;
+}
+
 export async function withLedger<Answer>(
   invocation: Pick<Invocation, "config" | "settings">,
-  tasks: readonly RegisteredTask[],
+  { tasks, create }: SessionOptions,
   use: (session: Session) => Promise<Answer>,
 ): Promise<Answer> {
   const { config } = invocation;
   refuseMemory(config);
   const logger = quietLogger(invocation);
-  const ledger = await openLedger(config.store, { logger });
+  const ledger = await openLedger(config.store, { logger, create });
   try {
     const engine = createEngine({
       ledger,
@@ -52,7 +58,7 @@ export function refuseMemory({ store }: Config): void {
 }
 
 /** A short command speaks through its answer; what it logs counts only from warnings on, unless asked for. */
-function quietLogger({ config, settings }: Pick<Invocation, "config" | "settings">): Logger {
+export function quietLogger({ config, settings }: Pick<Invocation, "config" | "settings">): Logger {
   const asked = settings.some(
     ({ name, origin }) => name === "log_level" && origin.kind !== "default",
   );

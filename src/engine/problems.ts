@@ -17,7 +17,6 @@ export interface Problem {
 export type ProblemKind =
   | "dispatch_down"
   | "slow_ledger"
-  | "schema"
   | "clock"
   | "no_worker"
   | "unserved_task"

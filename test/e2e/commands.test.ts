@@ -1,6 +1,7 @@
 /** The commands that ask and end: what they print, as text and as JSON, and how they exit. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { run, scratch, serve } from "./server.js";
 
@@ -112,14 +113,23 @@ describe("jobs", () => {
     });
   });
 
-  test.each(["show", "wait", "result", "cancel"])("%s of an unknown job: code 1", async (verb) => {
+  test("what is unknown: code 1; what is no id: code 2; and a store that is not there: code 3", async () => {
+    const cwd = scratch();
     const unknown = "job_00000000000000000000000000";
-    const { code, stdout, stderr } = await run(["jobs", verb, unknown], { cwd: scratch() });
-    expect({ code, stdout, stderr }).toEqual({
-      code: 1,
-      stdout: "",
-      stderr: `jobtable: job not found: ${unknown}\n`,
-    });
+    const ask = async (code: number, stderr: string | RegExp, ...args: string[]) => {
+      const ended = await run(args, { cwd });
+      expect(ended).toMatchObject({ code, stdout: "" });
+      expect(ended.stderr).toMatch(stderr);
+    };
+    // Who only looks makes no store: its path may be mistyped.
+    await ask(3, /^jobtable: there is no ledger in .*\n$/, "jobs", "list");
+    for (const args of [["jobs", "show", unknown], ["diagnostics"], ["cleanup"]])
+      await ask(3, /^jobtable: there is no ledger in .*\n$/, ...args);
+    expect(existsSync(join(cwd, ".jobtable"))).toBe(false);
+    await run(["submit", "act"], { cwd });
+    for (const verb of ["show", "wait", "result", "cancel", "retry"])
+      await ask(1, `jobtable: job not found: ${unknown}\n`, "jobs", verb, unknown);
+    await ask(2, /^jobtable: "12" is no job id; /, "jobs", "show", "12");
   });
 
   test("a wait that is over before the job: code 1", async () => {
@@ -217,9 +227,32 @@ test("cleanup forgets what has ended, and nothing else", async () => {
   await server.until(held, "running");
   const { stdout } = await run(["cleanup", "--async-max-completed", "1", "--json"], { cwd });
   expect(JSON.parse(stdout)).toEqual({ removed: 2 });
-  expect((await run(["cleanup", "--async-job-ttl", "0"], { cwd })).stdout).toBe("1 jobs removed\n");
+  expect((await run(["cleanup", "--async-job-ttl", "0"], { cwd })).stdout).toBe("1 job removed\n");
   const left = JSON.parse((await run(["jobs", "list", "--json"], { cwd })).stdout) as unknown;
   expect(left).toMatchObject({ jobs: [{ job_id: held, state: "running" }] });
+});
+
+test("migrate makes the store, once, and can show how", async () => {
+  const cwd = scratch();
+  const printed = await run(["migrate", "--print"], { cwd });
+  expect(printed.code).toBe(0);
+  expect(existsSync(join(cwd, ".jobtable"))).toBe(false);
+  const byHand = new Database(":memory:");
+  byHand.exec(printed.stdout);
+  const made = await run(["migrate", "--json"], { cwd });
+  expect(JSON.parse(made.stdout)).toMatchObject({ from: 0, done: true });
+  const byOurs = new Database(join(cwd, ".jobtable/jobs.db"));
+  const objects = (database: Database.Database): unknown =>
+    database.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY name").all();
+  expect(objects(byHand)).toEqual(objects(byOurs));
+  byOurs.close();
+  byHand.close();
+  expect((await run(["migrate"], { cwd })).stdout).toMatch(/: up to date \(version \d+\)\n$/);
+  for (const command of ["migrate", "cleanup"])
+    expect(await run([command, "--server", "http://127.0.0.1:1"], { cwd })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/works on the store itself/) as string,
+    });
 });
 
 test("config shows every setting and where it came from", async () => {
@@ -243,11 +276,9 @@ test("help and version: code 0; wrong use: code 2", async () => {
   const version = await run(["--version"], { cwd });
   expect(version).toMatchObject({ code: 0, stderr: "" });
   expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-  for (const verb of ["serve", "worker", "submit", "jobs", "diagnostics", "cleanup", "config"]) {
-    const help = await run([verb, "--help"], { cwd });
-    expect(help.code).toBe(0);
-    expect(help.stdout).toContain(`Example:\n  $ jobtable ${verb}`);
-  }
+  const help = await run(["jobs", "show", "--help"], { cwd });
+  expect(help.code).toBe(0);
+  expect(help.stdout).toContain("Example:\n  $ jobtable jobs show job_");
   expect(await run([], { cwd })).toMatchObject({ code: 2, stdout: "" });
   expect(await run(["jobs"], { cwd })).toMatchObject({ code: 2, stdout: "" });
   expect(await run(["frob"], { cwd })).toMatchObject({

@@ -1,6 +1,7 @@
 /** `jobtable cleanup`: forgets the jobs that retention no longer keeps, now. */
 import type { Command } from "commander";
 import { EXIT, type ExitCode } from "../exit-code.js";
+import { refuseServer } from "../open-jobs.js";
 import { withLedger } from "../session.js";
 import { addVerb, type Invocation, type Runner } from "../verb.js";
 
@@ -12,19 +13,22 @@ export function addCleanup(program: Command, runner: Runner): void {
     usage: "cleanup",
     summary: "Forget ended jobs beyond their time (async_job_ttl) or number (async_max_completed)",
     example: "jobtable cleanup --async-job-ttl 7d",
-    settings: ["store", "async_job_ttl", "async_max_completed", "log_level"],
+    settings: ["server", "store", "async_job_ttl", "async_max_completed", "log_level"],
     run,
   });
 }
 
 async function run(invocation: Invocation): Promise<ExitCode> {
   const { config, json, terminal } = invocation;
-  const removed = await withLedger(invocation, [], async ({ ledger }) => {
+  refuseServer(invocation, "cleanup");
+  const removed = await withLedger(invocation, { tasks: [], create: false }, async ({ ledger }) => {
     const limit = { ttlMs: config.asyncJobTtlMs, keep: config.asyncMaxCompleted, chunk: CHUNK };
     let total = 0;
     for (let count = CHUNK; count >= CHUNK; total += count) count = await ledger.evict(limit);
     return total;
   });
-  terminal.print(json ? JSON.stringify({ removed }) : `${removed} jobs removed`);
+  terminal.print(
+    json ? JSON.stringify({ removed }) : `${removed} ${removed === 1 ? "job" : "jobs"} removed`,
+  );
   return EXIT.done;
 }

@@ -55,7 +55,7 @@ async function run(invocation: Invocation): Promise<ExitCode> {
       await warnWhenNobodyWorks(jobs, invocation, request.task);
       return EXIT.done;
     },
-    { tasks },
+    { tasks, create: true },
   );
 }
 
