@@ -3,8 +3,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { migrations, openLedger } from "./compose.js";
+import { migrations, openEngine, openLedger } from "./compose.js";
 import { silentLogger } from "./runtime/logger.js";
+import { createTaskRegistry } from "./task/registry.js";
 
 const folders: string[] = [];
 
@@ -107,4 +108,16 @@ describe("what opening would run", () => {
   test("memory has none", async () => {
     expect(await migrations("memory")).toEqual({ from: 0, to: 0, statements: [] });
   });
+});
+
+test("within a transaction of one's own only where the store is PostgreSQL", async () => {
+  const { ledger, within } = await openEngine({
+    store: "memory",
+    tasks: createTaskRegistry([]),
+    settings: {},
+    logger: undefined,
+    worker: false,
+  });
+  expect(() => within({ query: () => Promise.resolve({ rows: [] }) })).toThrow(/PostgreSQL/);
+  await ledger.close();
 });

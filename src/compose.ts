@@ -9,6 +9,7 @@ import type { Engine, EngineSettings } from "./engine/api.js";
 import { createEngine } from "./engine/engine.js";
 import { JobtableError, LedgerError } from "./job/errors.js";
 import type { Ledger, MigrationPlan } from "./ledger/ledger.js";
+import type { Within } from "./ledger/within.js";
 import { systemClock, type Clock } from "./runtime/clock.js";
 import { silentLogger, type Logger } from "./runtime/logger.js";
 import type { TaskRegistry } from "./task/registry.js";
@@ -31,10 +32,14 @@ type Store =
  * @throws JobtableError `invalid_config` for any other store; a `LedgerError` when it can't be opened,
  * `ledger_missing` when it must be there and is not.
  */
-export async function openLedger(
+export async function openLedger(store: string, ports: LedgerPorts): Promise<Ledger> {
+  return (await openStore(store, ports)).ledger;
+}
+
+async function openStore(
   store: string,
   { clock = systemClock, logger, create = true }: LedgerPorts,
-): Promise<Ledger> {
+): Promise<{ readonly ledger: Ledger; readonly within: Within }> {
   const named = storeOf(store);
   switch (named.kind) {
     case "memory": {
@@ -44,20 +49,29 @@ export async function openLedger(
           "store memory: there is nothing to look at, since it lives within one process: name a SQLite file or a PostgreSQL database",
         );
       const { openMemoryLedger } = await import("./ledger/memory/memory-ledger.js");
-      return openMemoryLedger({ clock });
+      return { ledger: openMemoryLedger({ clock }), within: notWithin };
     }
     case "sqlite": {
       const { openSqliteLedger } = await import("./ledger/sqlite/sqlite-ledger.js");
-      return openSqliteLedger({ path: named.path, create, clock, logger });
+      const ledger = await openSqliteLedger({ path: named.path, create, clock, logger });
+      return { ledger, within: notWithin };
     }
     case "postgres": {
       const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.js");
-      return openPostgresLedger({ url: named.url, create, clock, logger });
+      const ledger = await openPostgresLedger({ url: named.url, create, clock, logger });
+      return { ledger, within: ledger.within };
     }
     default:
       return named satisfies never;
   }
 }
+
+const notWithin: Within = () => {
+  throw new JobtableError(
+    "invalid_config",
+    "client: only with a PostgreSQL store can a job be submitted within a transaction of yours",
+  );
+};
 
 /**
  * What opening this store would run to make it or to bring it up to date; it changes nothing.
@@ -111,19 +125,21 @@ export interface OpenOptions {
 }
 
 /**
- * A ledger and an engine on it, for a program. The environment is not read.
+ * A ledger and an engine on it, for a program; `within` submits in a transaction of the program's own
+ * where the store is PostgreSQL, and throws `invalid_config` where it is not. The environment is not
+ * read.
  * @throws JobtableError `invalid_config`; a `LedgerError` when the store can't be opened.
  */
 export async function openEngine(
   options: OpenOptions,
-): Promise<{ readonly engine: Engine; readonly ledger: Ledger }> {
+): Promise<{ readonly engine: Engine; readonly ledger: Ledger; readonly within: Within }> {
   const { tasks, worker, logger = silentLogger, clock = systemClock } = options;
   const { store = SETTINGS.store.default } = options;
   const settings = completeSettings(options.settings, store === "memory");
-  const ledger = await openLedger(store, { logger, clock });
+  const { ledger, within } = await openStore(store, { logger, clock });
   const stallGuard = stallGuardOn(store, logger);
   const ports = { ledger, tasks, settings, logger, worker, clock, stallGuard };
-  return { ledger, engine: createEngine(ports) };
+  return { ledger, within, engine: createEngine(ports) };
 }
 
 /** @throws JobtableError `invalid_config` that names the option and what it takes. */

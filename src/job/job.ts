@@ -42,6 +42,8 @@ export interface Job {
   readonly schemaVersion: number;
   /** `ErrorType: message`; null for every job that did not fail or time out. A job queued again carries its last attempt's until it is claimed. */
   readonly errorMessage: string | null;
+  /** Of the attempts that were queued again, the oldest first; the newest ten. Written with the requeue. */
+  readonly attemptErrors: readonly AttemptError[];
   /** The caller's own id of the request, echoed with the result. */
   readonly requestId: string | null;
   /** Given by the caller, one record per key; it lives as long as the record. Written at submit. */
@@ -49,6 +51,21 @@ export interface Job {
   /** What the handler reported last, as JSON text; null before the first report. */
   readonly progressJson: string | null;
 }
+
+/** What went wrong with an attempt that was not the last. */
+export interface AttemptError {
+  /** Which one: 1 for the first. */
+  readonly attempt: number;
+  /** The worker that ran it, and may have been lost with it. */
+  readonly workerId: string;
+  /** When the job was queued again. */
+  readonly atMs: number;
+  /** As `Job.errorMessage`; at most 1,000 characters. */
+  readonly errorMessage: string;
+}
+
+/** Of most jobs. */
+export const NO_ATTEMPT_ERRORS: readonly AttemptError[] = Object.freeze([]);
 
 /** A job to record; the ledger adds status, attempt and times. */
 export interface NewJob {

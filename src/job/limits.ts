@@ -2,6 +2,9 @@
 
 /** Error messages are for people; a stack or a dumped response beyond this helps nobody. */
 export const MAX_ERROR_CHARS = 2_000;
+/** Of an attempt that was not the last: with ten of them a job's record stays small. */
+export const MAX_ATTEMPT_ERROR_CHARS = 1_000;
+export const MAX_ATTEMPT_ERRORS = 10;
 /** Long enough for a UUID with a prefix or a W3C trace parent, short enough to index and log. */
 export const MAX_REQUEST_ID_CHARS = 200;
 /** As much as the payment services that made such keys a custom allow; short enough to index. */

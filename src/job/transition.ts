@@ -8,9 +8,11 @@
  * requested never goes back to the queue, and an error message is bounded, clean, and stays only
  * with jobs that failed or timed out (or wait for their next attempt).
  */
-import type { Claim, Job, NewJob } from "./job.js";
+import { NO_ATTEMPT_ERRORS, type AttemptError, type Claim, type Job, type NewJob } from "./job.js";
 import {
   cleanText,
+  MAX_ATTEMPT_ERROR_CHARS,
+  MAX_ATTEMPT_ERRORS,
   MAX_ERROR_CHARS,
   MAX_FINGERPRINT_CHARS,
   MAX_IDEMPOTENCY_KEY_CHARS,
@@ -53,6 +55,7 @@ export function newlyQueued(job: NewJob, nowMs: number): Job {
     workerId: null,
     schemaVersion: job.schemaVersion,
     errorMessage: null,
+    attemptErrors: NO_ATTEMPT_ERRORS,
     requestId: cleanOrNull(job.requestId, MAX_REQUEST_ID_CHARS),
     idempotencyKey: cleanOrNull(job.idempotency?.key, MAX_IDEMPOTENCY_KEY_CHARS),
     progressJson: null,
@@ -113,9 +116,9 @@ export function transition(job: Job, change: Change, nowMs: number): Job | null 
     case "strand":
       return end(job, change.event, change.errorMessage, nowMs);
     case "retry":
-      return requeued(job, change.errorMessage, nowMs + Math.max(0, change.delayMs));
+      return requeued(job, change.errorMessage, nowMs, Math.max(0, change.delayMs));
     case "rescue":
-      return requeued(job, change.errorMessage, nowMs);
+      return requeued(job, change.errorMessage, nowMs, 0);
     case "release":
       return { ...job, status: TRANSITIONS.release.to, attempt: job.attempt - 1 };
     default:
@@ -136,14 +139,27 @@ function claimed(job: Job, workerId: string, nowMs: number): Job | null {
   };
 }
 
-function requeued(job: Job, errorMessage: string, runAtMs: number): Job | null {
-  if (job.attempt >= job.maxAttempts) return null;
+function requeued(job: Job, errorMessage: string, nowMs: number, delayMs: number): Job | null {
+  const { attempt, workerId, attemptErrors } = job;
+  if (attempt >= job.maxAttempts) return null;
+  const error: AttemptError = {
+    attempt,
+    workerId: workerId ?? "",
+    atMs: nowMs,
+    errorMessage: attemptMessage(errorMessage),
+  };
   return {
     ...job,
     status: "queued",
-    runAtMs,
+    runAtMs: nowMs + delayMs,
     errorMessage: cleanText(errorMessage, MAX_ERROR_CHARS),
+    attemptErrors: [...attemptErrors, error].slice(-MAX_ATTEMPT_ERRORS),
   };
+}
+
+/** A message as it is kept of an attempt that was not the last. */
+export function attemptMessage(errorMessage: string): string {
+  return cleanText(errorMessage, MAX_ATTEMPT_ERROR_CHARS);
 }
 
 function end(job: Job, event: JobEvent, errorMessage: string | null, nowMs: number): Job {

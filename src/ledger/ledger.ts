@@ -59,7 +59,10 @@ export interface Ledger {
   /** The job with its result (null unless it succeeded), or null where unknown. */
   result(jobId: string): Promise<JobResult | null>;
 
-  /** The payload as recorded; null where the job is unknown or its payload has left with the runner. */
+  /**
+   * The payload as recorded; null where the job is unknown. SQL keeps it as long as the record. Memory
+   * gives it away with the last allowed attempt, and forgets it with the end: null from then on.
+   */
   payload(jobId: string): Promise<string | null>;
 
   /** Newest first, keyset-paged. A page may be short, even empty, while `nextCursor` says that there is more. */

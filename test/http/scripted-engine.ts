@@ -42,6 +42,7 @@ export function job(changes: Partial<Job> = {}): Job {
     errorMessage: null,
     requestId: "r-1",
     idempotencyKey: null,
+    attemptErrors: [],
     progressJson: null,
     ...changes,
   };

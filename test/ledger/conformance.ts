@@ -8,6 +8,7 @@
  */
 import { describe } from "vitest";
 import { admissionCases } from "./cases/admission.js";
+import { attemptErrorCases } from "./cases/attempt-errors.js";
 import { cancelCases } from "./cases/cancel.js";
 import { claimCases } from "./cases/claim.js";
 import { closingCases } from "./cases/closing.js";
@@ -34,6 +35,7 @@ export function ledgerConformance(name: string, factory: LedgerFactory): void {
     describe("whole calls", () => wholeCases(cases));
     describe("claim", () => claimCases(cases));
     describe("settle", () => settleCases(cases));
+    describe("attempt errors", () => attemptErrorCases(cases));
     describe("cancel", () => cancelCases(cases));
     describe("heartbeat", () => heartbeatCases(cases));
     describe("sweeps", () => sweepCases(cases));

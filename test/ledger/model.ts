@@ -26,6 +26,7 @@ export interface ModelJob {
   /** `ANY` stands for any message. */
   error: string | null;
   progress: string | null;
+  readonly attemptErrors: { attempt: number; workerId: string; at: number; error: string }[];
   result: string | null;
 }
 
@@ -92,6 +93,7 @@ export class Model {
       workerId: null,
       error: null,
       progress: null,
+      attemptErrors: [],
       result: null,
     });
     return "accepted";
@@ -251,6 +253,8 @@ export class Model {
   }
 
   private requeue(job: ModelJob, error: string, runAt: number): void {
+    const { attempt, workerId, attemptErrors } = job;
+    attemptErrors.push({ attempt, workerId: workerId ?? "", at: this.now, error });
     job.status = "queued";
     job.error = error;
     job.runAt = runAt;

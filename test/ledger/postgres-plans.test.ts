@@ -67,6 +67,7 @@ const VALUES: Record<StatementName, readonly Value[]> = {
     500,
     "c",
     none,
+    none,
   ],
   cancel: [ids(500), "c", "m"],
   heartbeat: ["w", "h", 1, "", "running", "[]", 4, 0, 0, 0, ids(500), each(500, 1), none],

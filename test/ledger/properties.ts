@@ -347,6 +347,15 @@ class Run {
     near("finishedAtMs", expected.finishedAt);
     near("lastHeartbeatMs", expected.beatAt);
     near("cancelRequestedAtMs", expected.cancelAskedAt);
+    const attempts = (of: readonly { attempt: number; workerId: string }[]): string =>
+      of.map(({ attempt, workerId }) => `${String(attempt)} by ${workerId}`).join(", ");
+    if (attempts(job.attemptErrors) !== attempts(expected.attemptErrors))
+      throw new Error(describeField(job, "attemptErrors"));
+    for (const [at, { atMs, errorMessage }] of job.attemptErrors.entries()) {
+      const error = present(expected.attemptErrors[at]);
+      if (errorMessage !== error.error) throw new Error(describeField(job, "attemptErrors"));
+      expectNear(nowMs - atMs, this.#model.now - error.at, describeField(job, "attemptErrors"));
+    }
     if (job.finishedAtMs === null) return;
     const end = [job.status, job.attempt, job.workerId, job.errorMessage].join(" | ");
     if (end !== (this.#ends.get(job.jobId) ?? end))

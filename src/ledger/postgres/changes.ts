@@ -41,6 +41,7 @@ export interface Means {
 
 export class Changes {
   readonly #ports: ChangesPorts;
+  readonly #elsewhere = newOrigin();
   readonly #watchers = new Watchers();
   readonly #listener: Listener;
   readonly #workSignal: WorkSignal;
@@ -86,6 +87,14 @@ export class Changes {
   tellingOfSubmit(): [channel: string, message: string | null] {
     const [channel, message] = this.telling(true);
     return [channel, this.#workSignal.takesAlong() ? message : null];
+  }
+
+  /**
+   * Channel and message of a submit whose commit is not this ledger's: it comes back as from another
+   * process, and so is told here as well when it is true.
+   */
+  tellingElsewhere(): [channel: string, message: string] {
+    return [this.#ports.channel, changesPrefix(this.#elsewhere, true)];
   }
 
   /** Channel and beginning of a statement's messages. @param work whether jobs may become claimable by it. */

@@ -60,6 +60,16 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === "55P03";
 }
 
+/** What needs a transaction was sent outside of one. */
+export function isNoTransaction(error: unknown): boolean {
+  return sqlState(error) === "25P01";
+}
+
+/** There is no such table, or no such schema. */
+export function isMissingTable(error: unknown): boolean {
+  return ["42P01", "3F000"].includes(sqlState(error) ?? "");
+}
+
 /** The driver's words for a connection that broke while it lay in the pool: the statement was not sent. */
 const STALE = "is not queryable";
 

@@ -40,6 +40,7 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
+import type { Within } from "../within.js";
 import { parseAddress, type Address } from "./address.js";
 import { cancel } from "./cancelling.js";
 import { Changes, newOrigin, type Means } from "./changes.js";
@@ -53,6 +54,7 @@ import { session } from "./session.js";
 import { settle } from "./settling.js";
 import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue } from "./sweeping.js";
+import { within } from "./within.js";
 
 export interface PostgresLedgerOptions {
   /** postgres://USER@HOST/DATABASE?schema=NAME; what libpq takes besides is passed on. */
@@ -69,7 +71,9 @@ export interface PostgresLedgerOptions {
  * @throws JobtableError `invalid_config` for a URL that can't be; a LedgerError when the server can't
  * be reached, refuses the login, or has the schema of a newer version.
  */
-export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<Ledger> {
+export async function openPostgresLedger(
+  options: PostgresLedgerOptions,
+): Promise<Ledger & { readonly within: Within }> {
   const address = parseAddress(options.url);
   const { clock, logger, create = true } = options;
   const connections = await Connections.open(address, logger, async (client, connect) => {
@@ -86,6 +90,7 @@ class PostgresLedger implements Ledger {
   readonly kind = "postgres";
   readonly #connections: Connections;
   readonly #means: Means;
+  readonly within: Within;
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
   #closing: Promise<void> | null = null;
@@ -101,6 +106,7 @@ class PostgresLedger implements Ledger {
       run,
     });
     this.#means = { run, changes };
+    this.within = within(address, changes, (body) => this.#verb(body));
   }
 
   listen(): Promise<void> {

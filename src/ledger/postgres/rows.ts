@@ -1,6 +1,7 @@
 /** The one place that knows the order of a row's columns, and how the record and the row map to each other. */
 import { LedgerError } from "../../job/errors.js";
 import type { Job, Phase } from "../../job/job.js";
+import { toAttemptErrors } from "../sql/attempt-errors.js";
 import { ALL_STATUSES, type Status } from "../../job/state.js";
 import type { WorkerRecord } from "../ledger.js";
 
@@ -40,6 +41,7 @@ const JOB_COLUMNS = [
   "request_id",
   "idempotency_key",
   "progress_json",
+  "attempt_errors",
 ] as const;
 
 /** Where the payload or the result stands in the rows that have one. */
@@ -131,6 +133,7 @@ export function toJob(row: Row): Job {
     requestId: textOrNull(row[19]),
     idempotencyKey: textOrNull(row[20]),
     progressJson: textOrNull(row[21]),
+    attemptErrors: toAttemptErrors(textOrNull(row[22])),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Settling: one row per job, ascending by id, which is the order of the locks. */
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
 import { TRANSITIONS, type Status } from "../../job/state.js";
+import { attemptMessage } from "../../job/transition.js";
 import type { Settlement } from "../ledger.js";
 import { float8Array, int4Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
@@ -83,6 +84,7 @@ function settleValues(
     round.length,
     channel,
     textArray(messages),
+    textArray(unlessAll(of.map(keptMessage), null)),
   ];
 }
 
@@ -94,8 +96,15 @@ function resultJson({ end }: Settlement): string | null {
   return end.event === "succeed" ? end.resultJson : null;
 }
 
-function errorMessage({ end }: Settlement): string | null {
+function errorMessage({ end }: Pick<Settlement, "end">): string | null {
   return "errorMessage" in end ? cleanText(end.errorMessage, MAX_ERROR_CHARS) : null;
+}
+
+/** Where it is not the message itself. */
+function keptMessage({ end }: Settlement): string | null {
+  if (end.event !== "retry") return null;
+  const kept = attemptMessage(end.errorMessage);
+  return kept === errorMessage({ end }) ? null : kept;
 }
 
 function delayMs({ end }: Settlement): number | null {

@@ -14,8 +14,9 @@
  *   groups (one task, one priority), each of them with an equality on the index.
  * - `:schema` stands for the schema's name.
  */
+import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
 import { TRANSITIONS, type JobEvent } from "../../job/state.js";
-import { jobColumns } from "./rows.js";
+import { asMs, jobColumns } from "./rows.js";
 
 export interface Statement {
   readonly name: string;
@@ -35,6 +36,13 @@ export const ms = (parameter: string): string => `${parameter}::float8 * interva
 export const noLater = (time: string): string =>
   `CASE WHEN ${time} > timestamptz '9999-12-31 23:59:59.999Z'
     THEN timestamptz '9999-12-31 23:59:59.999Z' ELSE ${time} END`;
+
+/** A job's errors with one more, without the oldest beyond the bound. @param j the table's name. */
+export const withAttemptError = (j: string, message: string): string => `
+  (CASE WHEN jsonb_array_length(${j}.attempt_errors::jsonb) >= ${String(MAX_ATTEMPT_ERRORS)}
+    THEN ${j}.attempt_errors::jsonb - 0 ELSE coalesce(${j}.attempt_errors::jsonb, '[]') END
+    || jsonb_build_object('attempt', ${j}.attempt, 'worker_id', ${j}.worker_id,
+      'at_ms', ${asMs(NOW)}, 'error_message', ${message}))::text`;
 
 /** Tells the ids of a table in messages of bounded length. @param channel @param prefix parameters. */
 export const told = (table: string, channel: string, prefix: string): string => `
@@ -105,7 +113,8 @@ const BACK = `s.event IN ('retry', 'release')`;
 /**
  * $1 job_id text[] (ascending, each once), $2 attempt int4[], $3 worker_id text[], $4 event text[],
  * $5 result_json text[], $6 error_message text[], $7 delay float8[] (ms); $8 how many; $9 channel,
- * $10 messages text[]. Answers how many happened, and their statuses by id where not all of them
+ * $10 messages text[], $11 error_message text[] as it is kept of an attempt that was not the last, where
+ * that is another. Answers how many happened, and their statuses by id where not all of them
  * happened and led where their event leads.
  */
 const SETTLE = `
@@ -125,10 +134,14 @@ const SETTLE = `
         - CASE WHEN s.event = 'release' AND j.cancel_requested_at IS NULL THEN 1 ELSE 0 END,
       result_json = s.result_json,
       error_message = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NOT NULL
-        THEN NULL ELSE s.error_message END
+        THEN NULL ELSE s.error_message END,
+      attempt_errors = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NULL
+        THEN ${withAttemptError("j", "coalesce(s.kept_message, s.error_message)")}
+        ELSE j.attempt_errors END
     FROM unnest((SELECT $1::text[]), (SELECT $2::int4[]), (SELECT $3::text[]), (SELECT $4::text[]),
-        (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]))
-      AS s (job_id, attempt, worker_id, event, result_json, error_message, delay_ms)
+        (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
+        (SELECT $11::text[]))
+      AS s (job_id, attempt, worker_id, event, result_json, error_message, delay_ms, kept_message)
     WHERE j.job_id = s.job_id AND j.${from("succeed")} AND j.worker_id = s.worker_id
       AND j.attempt = s.attempt
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)

@@ -3,7 +3,7 @@
  * passes over what another transaction holds (SKIP LOCKED): it is being moved already, or comes next time.
  */
 import { asMs, jobCells, jobColumns, workerCells, workerColumns } from "./rows.js";
-import { COUNTS, from, JOBS, ms, NOW, to, told } from "./statements.js";
+import { COUNTS, from, JOBS, ms, NOW, to, told, withAttemptError } from "./statements.js";
 
 /** Every group of queued jobs (one task, one priority), found one by one at a step of the index each. */
 const GROUPS = `
@@ -75,7 +75,9 @@ const RESCUE = `
         THEN NULL ELSE ${NOW} END,
       run_at = CASE WHEN j.cancel_requested_at IS NULL AND j.attempt < j.max_attempts
         THEN ${NOW} ELSE j.run_at END,
-      error_message = CASE WHEN j.cancel_requested_at IS NULL THEN $7::text END
+      error_message = CASE WHEN j.cancel_requested_at IS NULL THEN $7::text END,
+      attempt_errors = CASE WHEN j.cancel_requested_at IS NULL AND j.attempt < j.max_attempts
+        THEN ${withAttemptError("j", "$7::text")} ELSE j.attempt_errors END
     WHERE j.job_id = any(array(SELECT job_id FROM stuck))
     RETURNING j.job_id, j.worker_id, j.status
   ), sums AS (

@@ -1,6 +1,7 @@
 /** The verbs that move jobs on behalf of users and owners. */
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
 import { TRANSITIONS, type Status } from "../../job/state.js";
+import { attemptMessage } from "../../job/transition.js";
 import type { Answers, OperationOf, SettledJob } from "./protocol.js";
 import { toIso } from "./rows.js";
 import type { Transaction } from "./transaction.js";
@@ -40,7 +41,9 @@ function settleOne(tx: Transaction, end: SettledJob): Status | null {
       return ended(run.stop.run(now, jobId, workerId, attempt));
     case "retry": {
       const dueAt = toIso(tx.nowMs + Math.max(0, delayMs));
-      return ended(run.retry.run(dueAt, message(text), jobId, workerId, attempt)) ?? stopped();
+      const error = text ?? "";
+      const values = [dueAt, message(error), tx.nowMs, attemptMessage(error)];
+      return ended(run.retry.run(...values, jobId, workerId, attempt)) ?? stopped();
     }
     case "release":
       return ended(run.release.run(jobId, workerId, attempt)) ?? stopped();

@@ -8,6 +8,7 @@
  * times are ISO-8601 text.
  */
 import type { Database, Statement } from "better-sqlite3";
+import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
 import { ALL_STATUSES, TRANSITIONS, type JobEvent } from "../../job/state.js";
 import type { Row } from "./protocol.js";
 import { JOB_COLUMNS, SUBMITTED_COLUMNS, WORKER_COLUMNS } from "./rows.js";
@@ -24,6 +25,11 @@ const OWNED = `job_id = ? AND worker_id = ? AND attempt = ? AND ${from("succeed"
 const STATUS_NUMBER = `CASE status ${ALL_STATUSES.map(
   (status, number) => `WHEN '${status}' THEN ${String(number)}`,
 ).join(" ")} END`;
+/** Appends what went wrong, and drops the oldest beyond the bound. Binds the time in ms and the message. */
+const ATTEMPT_ERROR = `attempt_errors = json_insert(
+  CASE WHEN json_array_length(attempt_errors) >= ${String(MAX_ATTEMPT_ERRORS)}
+    THEN json_remove(attempt_errors, '$[0]') ELSE coalesce(attempt_errors, '[]') END,
+  '$[#]', json_object('attempt', attempt, 'worker_id', worker_id, 'at_ms', ?, 'error_message', ?))`;
 /** How many statuses a list can name; the rest is padded with null. */
 export const STATUS_PLACES = 6;
 
@@ -64,7 +70,8 @@ export const SQL = {
   timeOut: `UPDATE async_jobs SET ${to("time_out")}, finished_at = ?, error_message = ?
     WHERE ${OWNED}`,
   stop: `UPDATE async_jobs SET ${to("stop")}, finished_at = ? WHERE ${OWNED}`,
-  retry: `UPDATE async_jobs SET ${to("retry")}, run_at = ?, error_message = ?
+  /** Binds the due time, the message, and what ATTEMPT_ERROR does. */
+  retry: `UPDATE async_jobs SET ${to("retry")}, run_at = ?, error_message = ?, ${ATTEMPT_ERROR}
     WHERE ${OWNED} AND attempt < max_attempts AND cancel_requested_at IS NULL`,
   release: `UPDATE async_jobs SET ${to("release")}, attempt = attempt - 1
     WHERE ${OWNED} AND cancel_requested_at IS NULL`,
@@ -136,7 +143,7 @@ export const SQL = {
       OR (worker_id NOT IN (SELECT value FROM json_each(?)) AND last_heartbeat < ?)) LIMIT ?`,
   strand: `UPDATE async_jobs SET ${to("strand")}, finished_at = ?, error_message = ?
     WHERE rowid = ? AND ${from("strand")}`,
-  rescue: `UPDATE async_jobs SET ${to("rescue")}, run_at = ?, error_message = ?
+  rescue: `UPDATE async_jobs SET ${to("rescue")}, run_at = ?, error_message = ?, ${ATTEMPT_ERROR}
     WHERE rowid = ? AND ${from("rescue")}`,
   bury: `UPDATE async_jobs SET ${to("bury")}, finished_at = ? WHERE rowid = ? AND ${from("bury")}`,
 

@@ -98,7 +98,7 @@ function free(tx: Transaction, row: Row): Answers["rescue"][number] {
     return [jobId, workerId, TRANSITIONS.bury.to];
   }
   if (row[3] === 1) {
-    run.rescue.run(now, STUCK_MESSAGE, rowid);
+    run.rescue.run(now, STUCK_MESSAGE, tx.nowMs, STUCK_MESSAGE, rowid);
     tx.count({ running: -1, queued: 1 });
     return [jobId, workerId, TRANSITIONS.rescue.to];
   }

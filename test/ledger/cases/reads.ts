@@ -47,6 +47,22 @@ function lookCases({ check, checkShared }: Cases): void {
     }
   });
 
+  check(
+    "a payload is there until the record is forgotten, or until a runner has it for good",
+    async (h) => {
+      const kept = h.ledger.kind !== "memory";
+      for (const status of ALL_STATUSES) {
+        const { job, payloadJson } = await jobIn(h.ledger, status);
+        const there = kept || status === "queued";
+        expect(await h.ledger.payload(job.jobId)).toBe(there ? payloadJson : null);
+        await h.ledger.cancel([job.jobId]);
+      }
+      const { job } = await jobIn(h.ledger, "succeeded");
+      await h.ledger.evict({ ttlMs: 1_000_000, keep: 0, chunk: 100 });
+      expect(await h.ledger.payload(job.jobId)).toBeNull();
+    },
+  );
+
   check("what was looked at stays as it was seen", async (h) => {
     const before = await acceptOne(h.ledger);
     const copy = { ...before };
