@@ -5,8 +5,14 @@
 import type { Counts, Ledger, WorkerRecord } from "../ledger/ledger.js";
 import type { Job } from "../job/job.js";
 import type { Clock } from "../runtime/clock.js";
-import type { EngineSettings } from "./api.js";
-import { isLost, problemsOf, waitedMs, type Look, type Problem } from "./problems.js";
+import {
+  isLost,
+  problemsOf,
+  waitedMs,
+  type Look,
+  type Measures,
+  type Problem,
+} from "./problems.js";
 
 export interface Diagnosis {
   /** The gravest first; empty: all is well. */
@@ -43,7 +49,7 @@ export type DiagnosedWorker = Omit<WorkerRecord, "state"> & {
 export interface DiagnosisPorts {
   readonly ledger: Ledger;
   readonly clock: Clock;
-  readonly settings: EngineSettings;
+  readonly settings: Measures & { readonly maxWorkers: number; readonly jobTimeoutMs: number };
   /** See `Look`. */
   readonly dispatchFault: () => string | null;
 }

@@ -6,7 +6,6 @@
 import { formatJobId } from "../job/id.js";
 import type { Job } from "../job/job.js";
 import type { LedgerReport, WorkerRecord } from "../ledger/ledger.js";
-import type { EngineSettings } from "./api.js";
 
 export interface Problem {
   /** For machines; the words of `message` may change. */
@@ -26,9 +25,17 @@ export type ProblemKind =
   | "overdue"
   | "idle_workers";
 
+/** Of the engine's settings: what things are judged by. */
+export interface Measures {
+  readonly asyncTimeoutMs: number;
+  readonly asyncMaxQueue: number;
+  readonly pollIntervalMs: number;
+  readonly workerTimeoutMs: number;
+}
+
 export interface Look {
   readonly report: LedgerReport;
-  readonly settings: EngineSettings;
+  readonly settings: Measures;
   /** How long the ledger took to answer. */
   readonly latencyMs: number;
   /** This machine's clock, when the ledger read its own. */
