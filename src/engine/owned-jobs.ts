@@ -77,6 +77,11 @@ export class OwnedJobs {
     return this.#owned.size;
   }
 
+  /** Whether this attempt of the job is one of ours, as far as we know. */
+  has({ jobId, attempt }: Pick<Job, "jobId" | "attempt">): boolean {
+    return this.#owned.get(jobId)?.claim.attempt === attempt;
+  }
+
   add(owned: OwnedJob): void {
     // Claimed again by ourselves: then the claim that we believed in had been lost.
     this.#owned.get(owned.claim.jobId)?.learn("lost");

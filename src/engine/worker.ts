@@ -21,6 +21,7 @@ import type { JobRuns } from "./job-runs.js";
 import type { LedgerFaults } from "./ledger-faults.js";
 import type { OwnedJobs } from "./owned-jobs.js";
 import type { Pool, Slot } from "./pool.js";
+import { Strays } from "./strays.js";
 
 /** A claim that takes longer than this holds no slots: synchronous requests don't wait for a ledger that hangs. */
 const SLOTS_WAIT_MS = 250;
@@ -41,6 +42,7 @@ export interface WorkerPorts {
 export class Worker {
   readonly #ports: WorkerPorts;
   readonly #buffer: JobBuffer;
+  readonly #strays: Strays;
   /** Granted, and without a job. */
   readonly #slots: Slot[] = [];
   /** One for each place in the pool's line; the call leaves it. */
@@ -61,6 +63,7 @@ export class Worker {
 
   constructor(ports: WorkerPorts) {
     this.#ports = ports;
+    this.#strays = new Strays(ports);
     this.#buffer = new JobBuffer({
       ...ports,
       onStale: () => {
@@ -141,7 +144,7 @@ export class Worker {
     this.#keepTickets(seeks ? this.#ports.pool.size : this.#buffer.size);
     if (mayClaim && this.#claiming === null) {
       const limit = this.#claimLimit();
-      if (limit > 0) this.#claiming = this.#claim(limit);
+      if (limit > 0 || this.#strays.due) this.#claiming = this.#claim(limit);
     }
     if (this.#claiming === null || this.#late) this.#giveSlotsBack();
     this.#armPoll();
@@ -182,12 +185,14 @@ export class Worker {
     this.#oncePerTurn();
     let failed = false;
     try {
-      const claimed = await ledger.claim({ workerId, tasks: taskNames, limit });
+      const room = this.#strays.due ? limit - (await this.#takeInStrays()) : limit;
+      const claimed = await ledger.claim({ workerId, tasks: taskNames, limit: room });
       faults.worked("claim");
       for (const job of claimed) this.#buffer.add(job);
-      if (claimed.length >= limit) this.#backlog = true;
+      if (claimed.length >= room) this.#backlog = true;
     } catch (error) {
       faults.failed("claim", error);
+      this.#strays.claimFailed();
       failed = true;
     }
     cancelLate();
@@ -203,6 +208,13 @@ export class Worker {
     this.#cancelPoll = null;
     this.#dispatch();
     this.#pump();
+  }
+
+  /** Answers how many came in. Rejects with a `LedgerError`. */
+  async #takeInStrays(): Promise<number> {
+    const strays = await this.#strays.find();
+    for (const job of strays) this.#buffer.add(job);
+    return strays.length;
   }
 
   /**
