@@ -11,6 +11,7 @@ export { createJobtable } from "./jobtable.js";
 export { createTestJobtable } from "./jobtable/testing.js";
 export { TaskFailed } from "./jobtable/api.js";
 export type {
+  InTransaction,
   InputOf,
   JobOf,
   JobRef,
@@ -31,8 +32,9 @@ export type { SettingsFile } from "./config/define-config.js";
 export { JobtableError, LedgerError } from "./job/errors.js";
 export type { ErrorCode } from "./job/errors.js";
 export { formatJobId, parseJobId } from "./job/id.js";
-export type { Job, Phase } from "./job/job.js";
+export type { AttemptError, Job, Phase } from "./job/job.js";
 export type { Status, TerminalStatus } from "./job/state.js";
 export type { CancelOutcome, Counts, JobPage, ListQuery } from "./ledger/ledger.js";
+export type { TransactionClient } from "./ledger/within.js";
 export type { EngineSettings, HealthReport } from "./engine/api.js";
 export type { Logger, LogFields } from "./runtime/logger.js";

@@ -161,6 +161,17 @@ export const SHARED_SCHEMAS = [
       cancel_requested: Type.Optional(Type.Boolean()),
       error: Type.Optional(Type.String({ description: "How it failed" })),
       reason: Type.Optional(Type.String({ description: "How its last attempt failed" })),
+      attempt_errors: Type.Optional(
+        Type.Array(
+          Type.Object({
+            attempt: Type.Integer({ minimum: 1 }),
+            worker_id: Type.String(),
+            at: time,
+            error: Type.String(),
+          }),
+          { description: "How earlier attempts failed: oldest first, the newest 10" },
+        ),
+      ),
       progress: Type.Optional(Type.Unknown({ description: "What its task reported last" })),
     },
     { $id: "Job" },

@@ -100,6 +100,28 @@ describe("a job on the wire", () => {
       });
   });
 
+  test("tried again: how the attempts before failed, and the key that it has", () => {
+    const attemptErrors = [
+      {
+        attempt: 1,
+        workerId: "worker-0000aaaa",
+        atMs: NOW_MS - 1_000,
+        errorMessage: "Error: out of paper",
+      },
+    ];
+    expect(read({ attempt: 2, attemptErrors, idempotencyKey: "k" })).toMatchObject({
+      attempt_errors: [
+        {
+          attempt: 1,
+          worker_id: "worker-0000aaaa",
+          at: "2026-01-02T03:04:04.000Z",
+          error: "Error: out of paper",
+        },
+      ],
+      idempotency_key: "k",
+    });
+  });
+
   test("a ledger whose clock is ahead makes no time negative", () => {
     expect(read({}, NOW_MS - 60_000)).toMatchObject({ elapsed_ms: 0 });
   });

@@ -4,7 +4,7 @@
  * recorded, without being parsed again.
  */
 import { formatJobId } from "../job/id.js";
-import type { Job } from "../job/job.js";
+import type { AttemptError, Job } from "../job/job.js";
 import { ALL_STATUSES, type Status } from "../job/state.js";
 
 /** status (table) -> state (wire); the compiler asks for a word for every status. */
@@ -133,6 +133,7 @@ export function jobJson(job: Job, nowMs: number): string {
     idempotency_key: job.idempotencyKey ?? undefined,
     cancel_requested: job.cancelRequestedAtMs === null ? undefined : true,
     ...whyJson(job),
+    attempt_errors: job.attemptErrors.length === 0 ? undefined : job.attemptErrors.map(attemptJson),
   });
   if (job.progressJson === null) return text;
   return `${text.slice(0, -1)},"progress":${job.progressJson}}`;
@@ -144,6 +145,11 @@ function whyJson(job: Job): { error?: string; reason?: string } {
   return job.status === "failed" || job.status === "timed_out"
     ? { error: job.errorMessage }
     : { reason: job.errorMessage };
+}
+
+/** How an attempt before the present one ended. */
+function attemptJson({ attempt, workerId, atMs, errorMessage }: AttemptError): object {
+  return { attempt, worker_id: workerId, at: iso(atMs), error: errorMessage };
 }
 
 function iso(timeMs: number | null): string | undefined {

@@ -2,6 +2,7 @@
 import type { EngineSettings, HealthReport, RetryResult } from "../engine/api.js";
 import type { Job } from "../job/job.js";
 import type { CancelOutcome, Counts, JobPage, ListQuery } from "../ledger/ledger.js";
+import type { TransactionClient } from "../ledger/within.js";
 import type { Logger } from "../runtime/logger.js";
 import type { Task } from "../task/task.js";
 
@@ -34,6 +35,16 @@ export interface SubmitOptions {
   readonly maxAttempts?: number;
   /** Limit of one run, whole ms, 1 to 30 days; default: the task's. Never more than `modelRunTimeoutMs`. */
   readonly timeoutMs?: number;
+}
+
+export interface InTransaction {
+  /**
+   * A `pg` client of yours with an open transaction in the store's database: the job is recorded by that
+   * transaction, so it runs once you commit, and never existed when you roll back. Only for a
+   * PostgreSQL store. From here to your commit every other submit, claim and end of a job waits for
+   * you: submit last, and commit at once.
+   */
+  readonly client?: TransactionClient;
 }
 
 export interface WaitForOptions {
@@ -82,12 +93,13 @@ export type JobsOf<Submissions extends readonly { readonly task: string }[]> = {
 export interface Jobtable<Tasks extends readonly Task[]> {
   /**
    * Records a job; resolves when it is on disk.
-   * @throws JobtableError `unknown_task`, `invalid_input`, `key_conflict`, `queue_full`, and as `get`.
+   * @throws JobtableError `unknown_task`, `invalid_input`, `key_conflict`, `queue_full`,
+   * `invalid_config` for a `client` that can't be, and as `get`.
    */
   submit<Name extends NameOf<Tasks>>(
     task: Name,
     input: InputOf<Tasks, Name>,
-    options?: SubmitOptions,
+    options?: SubmitOptions & InTransaction,
   ): Promise<JobOf<Name>>;
   /**
    * Records all of these jobs in one step, or none of them. At most 10,000, with inputs of 64 MiB in
@@ -96,6 +108,7 @@ export interface Jobtable<Tasks extends readonly Task[]> {
    */
   submitMany<Submissions extends readonly Submission<Tasks>[]>(
     submissions: readonly [...Submissions],
+    options?: InTransaction,
   ): Promise<JobsOf<Submissions>>;
   /**
    * Runs a task now, on the same slots, without a record.

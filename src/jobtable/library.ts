@@ -12,9 +12,11 @@ import { formatJobId, parseJobId } from "../job/id.js";
 import type { Job } from "../job/job.js";
 import { MAX_PAGE } from "../job/limits.js";
 import type { CancelOutcome, Counts, JobPage, Ledger, ListQuery } from "../ledger/ledger.js";
+import type { Within } from "../ledger/within.js";
 import type { Task } from "../task/task.js";
 import {
   TaskFailed,
+  type InTransaction,
   type InputOf,
   type JobOf,
   type JobRef,
@@ -36,6 +38,7 @@ const UNKNOWN = { kind: "unknown" } as const;
 export interface Opened {
   readonly engine: Engine;
   readonly ledger: Ledger;
+  readonly within: Within;
 }
 
 export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<Tasks> {
@@ -50,20 +53,23 @@ export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<
   async submit<Name extends NameOf<Tasks>>(
     task: Name,
     input: InputOf<Tasks, Name>,
-    options: SubmitOptions = {},
+    { client, ...options }: SubmitOptions & InTransaction = {},
   ): Promise<JobOf<Name>> {
-    const engine = await this.#engine();
-    const result = await engine.submit({ ...options, task, input });
+    const { engine, within } = await this.opened();
+    const into = client === undefined ? undefined : within(client);
+    const result = await engine.submit({ ...options, task, input }, into);
     if (result.kind !== "accepted") throw refusalError(result);
     return result.job as JobOf<Name>;
   }
 
   async submitMany<Submissions extends readonly Submission<Tasks>[]>(
     submissions: readonly [...Submissions],
+    { client }: InTransaction = {},
   ): Promise<JobsOf<Submissions>> {
-    const engine = await this.#engine();
+    const { engine, within } = await this.opened();
+    const into = client === undefined ? undefined : within(client);
     const requests: readonly SubmitRequest[] = submissions;
-    const result = await engine.submitMany(requests);
+    const result = await engine.submitMany(requests, into);
     if (result.kind === "refused") throw placed(result.refusal, result.index);
     return result.jobs.map(({ job }) => job) as JobsOf<Submissions>;
   }
