@@ -81,6 +81,30 @@ test("what is accepted, and its options", async () => {
   }
 });
 
+test("a key is one job, and only of one input", async () => {
+  const first = await submit({ idempotencyKey: "k" });
+  const again = await both((jobs) =>
+    jobs.submit({ task: "ocr", input: { text: "x" }, idempotencyKey: "k" }),
+  );
+  expect(again).toEqual({ kind: "accepted", jobId: first, repeated: true });
+  const other = await both((jobs) =>
+    jobs.submit({ task: "ocr", input: { text: "y" }, idempotencyKey: "k" }),
+  );
+  expect(other).toMatchObject({ kind: "refused", status: 422 });
+  expect(await both((jobs) => jobs.get(first))).toMatchObject({ idempotency_key: "k" });
+});
+
+test("an earliest start as a time", async () => {
+  const runAtMs = rig.clock.nowMs() + 90_000;
+  const ids = await Promise.all(
+    ways.map((jobs) => jobs.submit({ task: "ocr", input: { text: "x" }, runAtMs })),
+  );
+  for (const answer of ids) {
+    if (answer.kind !== "accepted") throw new Error(answer.kind);
+    expect(await rig.ledger.get([answer.jobId.slice(4)])).toMatchObject([{ runAtMs }]);
+  }
+});
+
 test("what is refused", async () => {
   expect(await both((jobs) => jobs.submit({ task: "none", input: {} }))).toMatchObject({
     status: 422,

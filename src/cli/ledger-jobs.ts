@@ -50,7 +50,8 @@ export class LedgerJobs implements Jobs {
   async submit(request: SubmitRequest): Promise<SubmitAnswer> {
     const result = await this.#engine.submit(request);
     if (result.kind !== "accepted") return refusedBy(refusalProblem(result, "jobs"));
-    return { kind: "accepted", jobId: formatJobId(result.job.jobId), repeated: false };
+    const { job, repeated } = result;
+    return { kind: "accepted", jobId: formatJobId(job.jobId), repeated };
   }
 
   async get(jobId: string): Promise<JobView | null> {

@@ -154,6 +154,8 @@ export const SHARED_SCHEMAS = [
       created_at: time,
       started_at: Type.Optional(time),
       finished_at: Type.Optional(time),
+      worker_id: Type.Optional(Type.String({ description: "Who runs it, or ran it last" })),
+      last_heartbeat: Type.Optional(time),
       plan_id: Type.Optional(Type.String()),
       phase: Type.Optional(words(["execute", "apply"])),
       req_id: Type.Optional(Type.String()),

@@ -127,6 +127,8 @@ export function jobJson(job: Job, nowMs: number): string {
     created_at: iso(job.createdAtMs),
     started_at: iso(job.startedAtMs),
     finished_at: iso(job.finishedAtMs),
+    worker_id: job.workerId ?? undefined,
+    last_heartbeat: iso(job.lastHeartbeatMs),
     plan_id: job.planId === null ? undefined : `plan_${job.planId}`,
     phase: job.phase ?? undefined,
     req_id: job.requestId ?? undefined,

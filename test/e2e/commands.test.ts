@@ -30,6 +30,21 @@ describe("submit", () => {
     expect(JSON.parse(fromInput.stdout)).toMatchObject({ max_attempts: 3, priority: 5 });
   });
 
+  test("a key is one job; a time is an earliest start", async () => {
+    const cwd = scratch();
+    const submit = (...args: string[]): ReturnType<typeof run> =>
+      run(["submit", "act", "--idempotency-key", "k", ...args], { cwd });
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    const first = await submit("--run-at", later);
+    expect(first.stdout.trim()).toMatch(ID);
+    expect(await submit()).toMatchObject({ code: 0, stdout: first.stdout, stderr: "" });
+    const other = await submit("-i", '{"say": "y"}');
+    expect(other).toMatchObject({ code: 2, stdout: "" });
+    expect(other.stderr).toContain(first.stdout.trim());
+    const { stdout } = await run(["jobs", "show", first.stdout.trim()], { cwd });
+    expect(stdout).toMatch(/\nkey: +k\n/);
+  });
+
   test("with a task file, checks the input before it is recorded", async () => {
     const cwd = scratch();
     const args = ["submit", "greet", "--task-file", GREET];
@@ -44,6 +59,11 @@ describe("submit", () => {
     [["--input", "{"], /^jobtable: --input: the text is not JSON \(.+\)\n$/],
     [["--input", "@none.json"], /^jobtable: --input: none\.json can't be read \(.+\)\n$/],
     [["--delay", "soon"], /^jobtable: --delay: "soon" is no duration/],
+    [
+      ["--run-at", "tomorrow"],
+      /^jobtable: --run-at: "tomorrow" is no time; expected one with a zone/,
+    ],
+    [["--run-at", "2030-01-01T00:00:00Z", "--delay", "5m"], /^jobtable: --delay and --run-at: /],
     [["--priority", "high"], /^jobtable: invalid input: priority: must be an integer/],
     [["--store", "memory"], /^jobtable: setting store: memory lives inside one serving process/],
   ])("refuses %j with code 2", async (args, message) => {

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import type { Jobs, SubmitRequest } from "../../client/jobs.js";
+import { parseTime } from "../../http/run-at.js";
 import { parseDuration } from "../../job/duration.js";
 import { systemClock } from "../../runtime/clock.js";
 import { loadTasks } from "../../task/load-tasks.js";
@@ -9,7 +10,6 @@ import type { RegisteredTask } from "../../task/registry.js";
 import { endOf, withResult } from "../ended.js";
 import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js";
 import { awaitEnd } from "../follow.js";
-import { parseInstant } from "../instant.js";
 import { jobJsonText } from "../job-text.js";
 import { JOBS_SETTINGS, serverOf, withJobs } from "../open-jobs.js";
 import { addVerb, textOption, type Invocation, type Runner } from "../verb.js";
@@ -47,12 +47,13 @@ async function run(invocation: Invocation): Promise<ExitCode> {
         return exitCodeOfRefusal(answer);
       }
       if (options["wait"] === true) {
-        await warnWhenNobodyWorks(jobs, invocation, request.task);
+        if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, request.task);
         return waitForEnd(invocation, jobs, answer.jobId);
       }
       const job = json ? await jobs.get(answer.jobId) : null;
       terminal.print(job === null ? answer.jobId : jobJsonText(job));
-      await warnWhenNobodyWorks(jobs, invocation, request.task);
+      // A repeated one may have ended long ago.
+      if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, request.task);
       return EXIT.done;
     },
     { tasks, create: true },
@@ -94,7 +95,7 @@ function startFrom(invocation: Invocation): Pick<SubmitRequest, "delayMs" | "run
     throw misuse(`--delay: ${JSON.stringify(delay)} is no duration; expected seconds, or "5m"`);
   }
   if (runAt === undefined) return {};
-  const runAtMs = parseInstant(runAt);
+  const runAtMs = parseTime(runAt.trim());
   if (runAtMs !== null) return { runAtMs };
   throw misuse(
     `--run-at: ${JSON.stringify(runAt)} is no time; expected one with a zone, such as "2026-03-01T09:00:00Z"`,
