@@ -27,7 +27,8 @@ export function jobFields(job: JobView, look: Look): string {
     ["key", job.idempotency_key ?? null],
     ["progress", progressText(job)],
     ...(job.attempt_errors ?? []).map(
-      ({ attempt, at, error }) => [`attempt ${attempt}`, `${at} ${error}`] as const,
+      ({ attempt, at, worker_id, error }) =>
+        [`attempt ${attempt}`, `${at} ${worker_id}: ${error}`] as const,
     ),
     ["reason", job.reason ?? null],
     ["error", job.error ?? null],

@@ -35,7 +35,7 @@ export interface JobView {
 
 export interface AttemptErrorView {
   readonly attempt: number;
-  readonly worker_id?: string;
+  readonly worker_id: string;
   readonly at: string;
   readonly error: string;
 }

@@ -59,3 +59,23 @@ test("a broken configuration does not keep init and completion from working", as
     stderr: "jobtable: config file jobtable.config.json:1:2: Expected property name or '}'\n",
   });
 });
+
+test("a config file in TypeScript finds defineConfig wherever it lies", async () => {
+  const cwd = scratch();
+  writeFileSync(
+    join(cwd, "jobtable.config.ts"),
+    'import { defineConfig } from "jobtable";\nexport default defineConfig({ max_workers: 7 });\n',
+  );
+  const { code, stdout, stderr } = await run(["config", "--json"], { cwd });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(JSON.parse(stdout)).toMatchObject({
+    max_workers: { value: 7, origin: "jobtable.config.ts" },
+  });
+  writeFileSync(join(cwd, "jobtable.config.toml"), "max_workers = 8\n");
+  expect(await run(["config"], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^jobtable: two config files: jobtable\.config\.ts and jobtable\.config\.toml; /,
+    ) as string,
+  });
+});

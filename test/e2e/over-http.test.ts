@@ -89,6 +89,19 @@ test("a retry on a store runs what has ended as a new job", async () => {
   });
 });
 
+test("what went wrong with each attempt is shown, whichever way", async () => {
+  const cwd = scratch();
+  const server = await serve([], { cwd });
+  const failed = await server.submit({ fail: "out of paper" }, { max_attempts: 2 });
+  await server.ended(failed);
+  for (const way of [[], ["--server", server.url]]) {
+    const { stdout } = await run(["jobs", "show", failed, ...way], { cwd });
+    expect(stdout).toMatch(/\nattempt: +2 of 2\nworker: +worker-\w{8}\n/);
+    expect(stdout).toMatch(/\nattempt 1: +\S+Z worker-\w{8}: Error: out of paper\n/);
+    expect(stdout).toMatch(/\nerror: +Error: out of paper\n$/);
+  }
+});
+
 test("what is refused, and how it ends", async () => {
   const cwd = scratch();
   const token = { JOBTABLE_AUTH_TOKEN: "s3cret" };
