@@ -104,6 +104,37 @@ describe("stuck detection", () => {
     });
   });
 
+  test("F1: leaves others the time to beat after the ledger was away, with or without a worker here", async () => {
+    for (const worker of [true, false]) {
+      const { clock, connection, ledger, claimedElsewhere, statusOf } = setUp();
+      const away = { ...HERE, host: "away" };
+      const tasks = [new HeldTask("other").options];
+      await withRig({ clock, ledger, processes, worker, tasks }, async () => {
+        const lives = await claimedElsewhere("worker-0000beef", away);
+        const lost = await claimedElsewhere("worker-0000dead", away);
+        const gone = await claimedElsewhere("worker-0001dead", { ...HERE, pid: GONE_PID });
+        const waits = { jobId: "01ARZ3NDEKTSV4RRFFQ69G5FAV", task: "t", schemaVersion: 1 };
+        await ledger.submit([{ ...waits, payloadJson: "{}" }], { maxDepth: 10 });
+        await clock.advance(1_000);
+        connection.down = "all";
+        await clock.advance(90_000);
+        connection.down = "none";
+        await clock.advance(15_000);
+        expect(await statusOf(gone)).toBe("failed");
+        expect(await statusOf(lives)).toBe("running");
+        expect(await statusOf(waits.jobId)).toBe("queued");
+        const beat = beatOf("worker-0000beef", away, ["t"]);
+        for (let time = 0; time < 4; time += 1) {
+          await ledger.heartbeat(beat, [{ jobId: lives, attempt: 1 }]);
+          await clock.advance(10_000);
+        }
+        expect(await statusOf(lives)).toBe("running");
+        expect(await statusOf(lost)).toBe("failed");
+        expect(await statusOf(waits.jobId)).toBe("queued");
+      });
+    }
+  });
+
   test("ends jobs whose task nobody runs, after a while", async () => {
     const { clock, ledger, statusOf } = setUp();
     const jobId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

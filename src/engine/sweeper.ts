@@ -5,7 +5,9 @@
  *
  * A process that was suspended comes back with an old clock in its own heartbeat, and so may all the
  * others of its machine. So each round begins with a fresh beat of its own worker, and a round that
- * comes much later than planned is left out, which gives the others the time to beat.
+ * comes much later than planned is left out, which gives the others the time to beat. They get it as
+ * well after the ledger was away: meanwhile nobody could beat, and whoever comes back first must not
+ * take all others for lost. Processes that are known to be gone are found at any time.
  */
 import type { Ledger, RescuedJob } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
@@ -19,6 +21,8 @@ import type { Retention } from "./retention.js";
 const ROUNDS_PER_TIMEOUT = 3;
 const SHORTEST_INTERVAL_MS = 250;
 const LONGEST_INTERVAL_MS = 10_000;
+/** Nobody is lost by the age of a beat. */
+const NO_AGE = { jobTimeoutMs: Number.MAX_SAFE_INTEGER, workerTimeoutMs: Number.MAX_SAFE_INTEGER };
 
 export interface SweeperPorts {
   readonly ledger: Ledger;
@@ -41,6 +45,8 @@ export class Sweeper {
   #cancelTimer: (() => void) | null = null;
   #round: Promise<void> | null = null;
   #startedMs = 0;
+  /** Since when the ledger has answered without a fault; monotonic ms. */
+  #calmSinceMs = -Infinity;
   #stopped = true;
 
   constructor(ports: SweeperPorts) {
@@ -50,6 +56,9 @@ export class Sweeper {
       Math.max(timeoutMs / ROUNDS_PER_TIMEOUT, SHORTEST_INTERVAL_MS),
       LONGEST_INTERVAL_MS,
     );
+    ports.faults.onRecovered(() => {
+      this.#calmSinceMs = ports.clock.monotonicMs();
+    });
   }
 
   start(): void {
@@ -95,9 +104,11 @@ export class Sweeper {
   }
 
   async #rescue(): Promise<void> {
-    const { ledger, jobTimeoutMs, workerTimeoutMs } = this.#ports;
+    const { ledger } = this.#ports;
     const goneWorkerIds = await this.#goneWorkers();
+    if (goneWorkerIds.length === 0 && !this.#mayJudge()) return;
     await inChunks(async (chunk) => {
+      const { jobTimeoutMs, workerTimeoutMs } = this.#mayJudge() ? this.#ports : NO_AGE;
       const rescued = await ledger.rescue({ jobTimeoutMs, workerTimeoutMs, goneWorkerIds, chunk });
       for (const job of rescued) this.#report(job);
       return rescued.length;
@@ -111,9 +122,15 @@ export class Sweeper {
       .map(({ workerId }) => workerId);
   }
 
+  /** Whether a beat's age says that its worker is lost: others have had the time to beat. */
+  #mayJudge(): boolean {
+    const { faults, clock, workerTimeoutMs } = this.#ports;
+    return faults.fault === null && clock.monotonicMs() - this.#calmSinceMs >= workerTimeoutMs;
+  }
+
   async #endUnrunnable(): Promise<void> {
     const { ledger, workerTimeoutMs } = this.#ports;
-    if (!this.#knowsTheWorkers()) return;
+    if (!this.#knowsTheWorkers() || !this.#mayJudge() || !(await this.#ports.alive())) return;
     await inChunks(
       (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
       this.#mayGoOn,

@@ -172,7 +172,7 @@ async function withFleet(parts: Parts): Promise<Omit<Outcome, "folder">> {
 }
 
 async function close({ journal, fleet, ledger, options }: Parts, traffic: Traffic): Promise<Books> {
-  const { slots, newsWithinMs } = options.scenario.shape;
+  const { slots } = options.scenario.shape;
   return {
     ...(await readLedger(ledger)),
     accepted: traffic.accepted,
@@ -181,7 +181,6 @@ async function close({ journal, fleet, ledger, options }: Parts, traffic: Traffi
     journal: readJournal(journal),
     idOfLife: new Map(fleet.workers.flatMap((seat) => [...seat.idOfLife])),
     slots,
-    newsWithinMs,
   };
 }
 

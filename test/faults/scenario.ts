@@ -28,8 +28,6 @@ export interface Shape {
   /** Shortest and longest run, ms. */
   readonly runMs: readonly [number, number];
   readonly workerTimeoutS: number;
-  /** How late a wait may hear of an end, ms. */
-  readonly newsWithinMs: number;
   /** How far the clocks of some processes are off, by the name of their seat, ms; not on SQLite, whose processes share a machine. */
   readonly clockShifts?: Readonly<Record<string, number>>;
   /** Whether the processes reach the server through a proxy that can swallow. */

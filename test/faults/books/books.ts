@@ -19,8 +19,6 @@ export interface Books {
   /** The ids that workers had in the ledger, by life. */
   readonly idOfLife: ReadonlyMap<string, string>;
   readonly slots: number;
-  /** How late a wait may hear of an end, ms. */
-  readonly newsWithinMs: number;
 }
 
 const READERS = 32;

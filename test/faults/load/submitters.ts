@@ -40,8 +40,8 @@ export interface SubmittersOptions {
 }
 
 const SUBMITTERS = 128;
-/** An answer may have to wait for a database that does not answer either (15 s). */
-const ANSWER_LIMIT_MS = 60_000;
+/** An answer may have to wait for calls to a database that does not answer either, 15 s each. */
+const ANSWER_LIMIT_MS = 120_000;
 
 export class Submitters {
   readonly counts: SubmitCounts = { refused: 0, broken: 0, full: 0, notReady: 0, longestGapMs: 0 };

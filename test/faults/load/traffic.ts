@@ -20,8 +20,8 @@ export interface TrafficParts {
   };
 }
 
-/** The shortest is a tenth of it: news that got lost come so late that it shows. */
-const LONGEST_POLL_MS = 300_000;
+/** Polls are long enough that news which got lost come too late to be overlooked (see news.ts). */
+const POLL_MS = [60_000, 300_000] as const;
 
 export interface WaitCounts {
   /** Jobs that someone waited for. */
@@ -57,7 +57,7 @@ export class Traffic {
     });
     this.#shellPlans = plans.slice(0, shellJobs).map(certain);
     this.#shell = new Shell(fleet, shape.bound);
-    this.#waiters = new Waiters({ ...common, count: waiters, longestPollMs: LONGEST_POLL_MS });
+    this.#waiters = new Waiters({ ...common, count: waiters, pollMs: POLL_MS });
     this.#waiting = this.#waiters.run();
   }
 

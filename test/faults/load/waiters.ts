@@ -32,15 +32,15 @@ export interface WaitersOptions {
   readonly urls: readonly string[];
   readonly random: SeededRandom;
   readonly count: number;
-  /** Longest time limit of a poll, ms. */
-  readonly longestPollMs: number;
+  /** Shortest and longest time limit of a poll. */
+  readonly pollMs: readonly [number, number];
   readonly signal: AbortSignal;
 }
 
 const TERMINAL: ReadonlySet<string> = new Set(["done", "failed", "timeout", "cancelled"]);
 /** How much later than its time limit a poll may be answered: its last look may wait for a database that is gone without a word. */
-const POLL_SLACK_MS = 20_000;
-const LOOK_LIMIT_MS = 60_000;
+const POLL_SLACK_MS = 60_000;
+const LOOK_LIMIT_MS = 120_000;
 
 export class Waiters {
   readonly sightings: Sighting[] = [];
@@ -93,10 +93,10 @@ export class Waiters {
   }
 
   async #wait(accepted: Accepted): Promise<void> {
-    const { random, longestPollMs, signal } = this.#options;
+    const { random, pollMs, signal } = this.#options;
     const { jobId } = accepted;
     while (!signal.aborted) {
-      const limitMs = random.between(longestPollMs / 10, longestPollMs);
+      const limitMs = random.between(...pollMs);
       const askedMs = Date.now();
       this.polls += 1;
       this.mostAtOnce = Math.max(this.mostAtOnce, (this.#open += 1));

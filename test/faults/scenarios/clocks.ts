@@ -15,7 +15,6 @@ export const clocks: Scenario = {
     bound: 600,
     runMs: [0, 40],
     workerTimeoutS: 3,
-    newsWithinMs: 20_000,
     clockShifts: { "worker-1": AHEAD_MS, "worker-2": BEHIND_MS, "server-1": AHEAD_MS },
   },
   async play(stage) {

@@ -12,7 +12,6 @@ export const disk: Scenario = {
     bound: 600,
     runMs: [0, 40],
     workerTimeoutS: 5,
-    newsWithinMs: 20_000,
     diskMb: 400,
   },
   async play(stage) {

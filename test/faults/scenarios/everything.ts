@@ -16,7 +16,6 @@ export const everything: Scenario = {
     bound: 600,
     runMs: [0, 40],
     workerTimeoutS: 2,
-    newsWithinMs: 20_000,
     clockShifts: { "worker-1": 120_000, "worker-2": -120_000, "server-1": 120_000 },
   },
   async play(stage) {

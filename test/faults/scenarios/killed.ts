@@ -12,7 +12,6 @@ export const killed: Scenario = {
     bound: 600,
     runMs: [0, 40],
     workerTimeoutS: 3,
-    newsWithinMs: 20_000,
   },
   async play(stage) {
     for (let kills = 1; await stage.moment({ ms: 1_000, share: 0.2 }); kills += 1) {

@@ -15,7 +15,6 @@ export const paused: Scenario = {
     bound: 600,
     runMs: [20, 120],
     workerTimeoutS: WORKER_TIMEOUT_S,
-    newsWithinMs: 20_000,
   },
   async play(stage) {
     while (await stage.moment({ ms: 1_500, share: 0.25 })) await pauseAWorker(stage, PAUSE_MS);

@@ -16,8 +16,6 @@ export const restarted: Scenario = {
     bound: 600,
     runMs: [0, 40],
     workerTimeoutS: 5,
-    // A connection that swallows is given up after 15 s.
-    newsWithinMs: 35_000,
     proxy: true,
     startsEmpty: true,
   },
