@@ -31,10 +31,12 @@ export interface SubmitItem {
   readonly delayMs: number;
   /** Whether a delay is given as a time. */
   readonly byTime: boolean;
+  readonly key: string | null;
+  readonly fingerprint: string;
 }
 
 export type Command = { readonly handle: number } & (
-  | { readonly verb: "submit"; readonly items: readonly SubmitItem[] }
+  | { readonly verb: "submit"; readonly items: readonly SubmitItem[]; readonly whole: boolean }
   | {
       readonly verb: "claim";
       readonly worker: string;
@@ -72,6 +74,12 @@ export type Command = { readonly handle: number } & (
       readonly chunk: number;
     }
   | {
+      readonly verb: "inspect";
+      readonly jobTimeoutMs: number;
+      readonly workerTimeoutMs: number;
+      readonly chunk: number;
+    }
+  | {
       readonly verb: "list";
       readonly statuses: readonly Status[] | null;
       readonly task: string | null;
@@ -93,6 +101,7 @@ const pick = { running: fc.boolean(), at: fc.nat({ max: 30 }) };
 const submit = fc.record({
   verb: fc.constant("submit" as const),
   handle,
+  whole: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true)),
   items: fc.array(
     fc.record({
       task: fc.constantFrom(...TASKS),
@@ -100,6 +109,8 @@ const submit = fc.record({
       maxAttempts: fc.integer({ min: 1, max: 3 }),
       delayMs,
       byTime: fc.boolean(),
+      key: fc.option(fc.constantFrom("a", "b", "c"), { freq: 2 }),
+      fingerprint: fc.constantFrom("f", "f", "f", "g"),
     }),
     { minLength: 1, maxLength: 4 },
   ),
@@ -179,6 +190,13 @@ const age = fc.record({
   handle,
   steps: fc.integer({ min: 1, max: 6 }),
 });
+const inspect = fc.record({
+  verb: fc.constant("inspect" as const),
+  handle,
+  jobTimeoutMs: limitMs,
+  workerTimeoutMs: limitMs,
+  chunk,
+});
 const list = fc.record({
   verb: fc.constant("list" as const),
   handle,
@@ -201,5 +219,6 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: age },
   { weight: 1, arbitrary: leave },
   { weight: 1, arbitrary: list },
+  { weight: 1, arbitrary: inspect },
   ...sweeps,
 );

@@ -14,6 +14,8 @@ export interface ModelJob {
   readonly priority: number;
   readonly maxAttempts: number;
   readonly payloadJson: string;
+  readonly key: string | null;
+  readonly fingerprint: string;
   readonly createdAt: number;
   status: ModelStatus;
   runAt: number;
@@ -42,7 +44,12 @@ export interface ModelSubmit {
   readonly maxAttempts: number;
   readonly payloadJson: string;
   readonly delayMs: number;
+  readonly key: string | null;
+  readonly fingerprint: string;
 }
+
+/** `full` with the depth; the others with the job that they name. */
+export type ModelAnswer = readonly ["accepted" | "repeated" | "conflict", string] | number;
 
 export type ModelEnd =
   | { readonly event: "succeed"; readonly resultJson: string }
@@ -77,7 +84,33 @@ export class Model {
     return this.jobs.find((job) => job.jobId === jobId);
   }
 
-  submit(given: ModelSubmit, maxDepth: number): "accepted" | number {
+  /** One after the other; a whole call as if there were room for all, and then undone if it must be. */
+  submit(list: readonly ModelSubmit[], maxDepth: number, whole: boolean): ModelAnswer[] {
+    const before = [...this.jobs];
+    const room = whole ? Infinity : maxDepth;
+    const tried = list.map((given) => this.submitOne(given, room));
+    const kinds = tried.map((answer) => (typeof answer === "number" ? "full" : answer[0]));
+    const overfull = kinds.includes("accepted") && this.depth() > maxDepth;
+    if (!whole || !(overfull || kinds.includes("conflict"))) return this.inTheEnd(tried);
+    this.jobs = before;
+    return tried.map((answer) => {
+      const named = typeof answer === "number" ? undefined : this.find(answer[1]);
+      // A conflict with a mate stays one, though the mate is not there.
+      if (typeof answer !== "number" && (named !== undefined || answer[0] === "conflict"))
+        return answer;
+      return this.depth();
+    });
+  }
+
+  /** All that found no room are told the depth in the end. */
+  private inTheEnd(answers: readonly ModelAnswer[]): ModelAnswer[] {
+    return answers.map((answer) => (typeof answer === "number" ? this.depth() : answer));
+  }
+
+  private submitOne(given: ModelSubmit, maxDepth: number): ModelAnswer {
+    const known = this.jobs.find((job) => job.key !== null && job.key === given.key);
+    if (known !== undefined)
+      return [known.fingerprint === given.fingerprint ? "repeated" : "conflict", known.jobId];
     if (this.depth() >= maxDepth) return this.depth();
     const { delayMs, ...rest } = given;
     this.jobs.push({
@@ -96,7 +129,23 @@ export class Model {
       attemptErrors: [],
       result: null,
     });
-    return "accepted";
+    return ["accepted", given.jobId];
+  }
+
+  /** The one that has been due for longest; null where none is due. */
+  oldestDueAt(): number | null {
+    const due = this.in("queued").filter((job) => job.runAt <= this.now);
+    return due.length === 0 ? null : Math.min(...due.map((job) => job.runAt));
+  }
+
+  waiting(): { task: string; queued: number }[] {
+    const tasks = [...new Set(this.in("queued").map((job) => job.task))];
+    return tasks
+      .map((task) => ({
+        task,
+        queued: this.in("queued").filter((job) => job.task === task).length,
+      }))
+      .sort((a, b) => b.queued - a.queued || (a.task < b.task ? -1 : 1));
   }
 
   claim(workerId: string, tasks: readonly string[], limit: number): ModelJob[] {

@@ -28,6 +28,10 @@ const TIMES = [
   "last_heartbeat",
   "cancel_requested_at",
 ];
+/** The times within a job's errors. */
+const ERRORS_BACK = `attempt_errors = (
+  SELECT json_agg(jsonb_set(e, '{at_ms}', to_jsonb((e->>'at_ms')::float8 - $1::float8)) ORDER BY n)::text
+  FROM jsonb_array_elements(attempt_errors::jsonb) WITH ORDINALITY AS a (e, n))`;
 const EMPTY = `TRUNCATE :schema.async_jobs, :schema.async_workers;
   UPDATE :schema.async_counts SET queued = 0, running = 0, terminal = 0, granted = 0`;
 
@@ -92,7 +96,7 @@ export class PostgresStores implements LedgerFactory {
         return row?.ms ?? Number.NaN;
       },
       async age(ms) {
-        await query(`UPDATE :schema.async_jobs SET ${back(TIMES)}`, [ms]);
+        await query(`UPDATE :schema.async_jobs SET ${back(TIMES)}, ${ERRORS_BACK}`, [ms]);
         await query(`UPDATE :schema.async_workers SET ${back(["started_at", "last_heartbeat"])}`, [
           ms,
         ]);

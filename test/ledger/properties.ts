@@ -101,7 +101,7 @@ class Run {
     const model = this.#model;
     switch (one.verb) {
       case "submit":
-        return this.#submit(ledger, one.items);
+        return this.#submit(ledger, one);
       case "claim": {
         const { worker, tasks, limit } = one;
         const expected = model.claim(worker, tasks, limit);
@@ -141,6 +141,8 @@ class Run {
         return this.#age(one.steps * STEP_MS);
       case "list":
         return this.#list(ledger, one);
+      case "inspect":
+        return this.#inspect(ledger, one);
       case "expire":
       case "reject":
       case "rescue":
@@ -153,23 +155,43 @@ class Run {
 
   async #submit(
     ledger: Ledger,
-    items: Extract<Command, { verb: "submit" }>["items"],
+    { items, whole }: Extract<Command, { verb: "submit" }>,
   ): Promise<void> {
     const nowMs = await this.#harness.nowMs();
-    const jobs = items.map(({ delayMs, byTime, ...rest }) =>
-      newJob({ ...rest, ...(byTime && delayMs > 0 ? { runAtMs: nowMs + delayMs } : { delayMs }) }),
+    const jobs = items.map(({ delayMs, byTime, key, fingerprint, ...rest }) =>
+      newJob({
+        idempotency: key === null ? null : { key, fingerprint },
+        ...rest,
+        ...(byTime && delayMs > 0 ? { runAtMs: nowMs + delayMs } : { delayMs }),
+      }),
     );
     this.#ids.push(...jobs.map((job) => job.jobId));
-    const outcomes = await ledger.submit(jobs, { maxDepth: this.#maxDepth });
+    const bound = { maxDepth: this.#maxDepth };
+    const outcomes = await ledger.submit(jobs, whole ? { ...bound, whole } : bound);
     const answers = outcomes.map((outcome) =>
-      outcome.kind === "full" ? outcome.depth : outcome.kind,
+      outcome.kind === "full" ? outcome.depth : [outcome.kind, outcome.job.jobId],
     );
-    const expected = jobs.map(({ jobId, payloadJson }, at) => {
-      const { task, priority, maxAttempts, delayMs } = present(items[at]);
-      const given = { jobId, payloadJson, delayMs, task, priority, maxAttempts };
-      return this.#model.submit(given, this.#maxDepth);
+    const asked = jobs.map(({ jobId, payloadJson }, at) => {
+      const { task, priority, maxAttempts, delayMs, key, fingerprint } = present(items[at]);
+      return { jobId, payloadJson, task, priority, maxAttempts, delayMs, key, fingerprint };
     });
-    expect(answers).toEqual(expected);
+    expect(answers).toEqual(this.#model.submit(asked, this.#maxDepth, whole));
+  }
+
+  async #inspect(
+    ledger: Ledger,
+    { jobTimeoutMs, workerTimeoutMs, chunk }: Extract<Command, { verb: "inspect" }>,
+  ): Promise<void> {
+    const model = this.#model;
+    const report = await ledger.inspect({ jobTimeoutMs, workerTimeoutMs, chunk });
+    expect(report.waiting).toEqual(model.waiting().slice(0, chunk));
+    const stuck = model.mayRescue(jobTimeoutMs, workerTimeoutMs, []).map((job) => job.jobId);
+    expect(report.stuck).toHaveLength(Math.min(chunk, stuck.length));
+    for (const job of report.stuck) expect(stuck).toContain(job.jobId);
+    const oldest = report.oldestQueued;
+    const dueAt = oldest === null ? null : present(model.find(oldest.jobId)).runAt;
+    expect(dueAt).toBe(model.oldestDueAt());
+    expect(report.workers).toEqual(await ledger.workers());
   }
 
   async #settle(ledger: Ledger, picks: readonly SettlePick[]): Promise<void> {

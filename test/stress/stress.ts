@@ -4,6 +4,7 @@
  * fast as the ledger answers, so what is asserted are the invariants at the end and at each look,
  * never a rate.
  */
+import type { Idempotency, Job } from "../../src/job/job.js";
 import { encodePayload } from "../../src/job/payload.js";
 import { isTerminal, type Status } from "../../src/job/state.js";
 import type { ClaimedJob, End, Ledger } from "../../src/ledger/ledger.js";
@@ -20,6 +21,8 @@ export interface StressOptions {
 export interface StressCounts {
   accepted: number;
   refused: number;
+  /** Submits with a key that another had given before, or at the same moment. */
+  repeated: number;
   ended: number;
   /** Settlements of a claim by a second finisher, which must all be refused. */
   doubleSettlesRefused: number;
@@ -34,6 +37,8 @@ interface Books {
   readonly counts: StressCounts;
   readonly acceptedIds: string[];
   readonly endedIds: Map<string, number>;
+  /** The one job of each idempotency key. */
+  readonly keyedIds: Map<string, string>;
   readonly faults: string[];
 }
 
@@ -57,6 +62,7 @@ export async function stress(
     counts: {
       accepted: 0,
       refused: 0,
+      repeated: 0,
       ended: 0,
       doubleSettlesRefused: 0,
       retried: 0,
@@ -66,6 +72,7 @@ export async function stress(
     },
     acceptedIds: [],
     endedIds: new Map(),
+    keyedIds: new Map(),
     faults: [],
   };
   const handle = (index: number): Ledger => ledgers[index % ledgers.length] ?? ledgers[0];
@@ -118,11 +125,16 @@ async function submitter(
       schemaVersion: 1,
       payloadJson: encodePayload("stress", '{"text":"\\u0000\\ud800"}'),
       maxAttempts: random.unit() < 0.2 ? 2 : 1,
+      idempotency: random.unit() < 0.2 ? someKey(books, random.unit()) : null,
     }));
     for (const outcome of await ledger.submit(batch, { maxDepth })) {
       if (outcome.kind === "accepted") {
         books.counts.accepted += 1;
         books.acceptedIds.push(outcome.job.jobId);
+        bookKey(books, outcome.job);
+      } else if (outcome.kind === "repeated") {
+        books.counts.repeated += 1;
+        bookKey(books, outcome.job);
       } else {
         books.counts.refused += 1;
         if (outcome.kind !== "full" || outcome.depth > maxDepth)
@@ -132,6 +144,19 @@ async function submitter(
     if (random.unit() < 0.1) await cancelOne(ledger, books, random.unit());
     await turnEnd();
   }
+}
+
+/** One that is likely to be given by all submitters at the same time, or was given lately. */
+function someKey({ counts }: Books, unit: number): Idempotency {
+  const moment = Math.floor(counts.accepted / 32) - Math.floor(unit * 3);
+  return { key: `key of moment ${String(moment)}`, fingerprint: "the same" };
+}
+
+function bookKey({ keyedIds, faults }: Books, { idempotencyKey: key, jobId }: Job): void {
+  if (key === null) return;
+  const known = keyedIds.get(key) ?? jobId;
+  if (known !== jobId) faults.push(`${key} is of both ${known} and ${jobId}`);
+  keyedIds.set(key, known);
 }
 
 async function cancelOne(ledger: Ledger, books: Books, unit: number): Promise<void> {
