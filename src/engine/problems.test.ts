@@ -88,22 +88,25 @@ test("where all is well there are none", () => {
 });
 
 describe("nobody runs what waits", () => {
+  const due = { oldestQueued: waiting(2 * SECOND) };
+
   test("no worker lives", () => {
     const lost = worker({ lastHeartbeatMs: NOW_MS - MINUTE });
     for (const workers of [[], [lost]])
-      expect(only({ report: { counts: queued(3), workers } })).toBe(
+      expect(only({ report: { ...due, counts: queued(3), workers } })).toBe(
         "no_worker: 3 jobs wait and no worker lives; start one: jobtable worker TASKS, or jobtable serve TASKS",
       );
   });
 
   test("every living one is on its way out", () => {
     expect(
-      only({ report: { counts: queued(1), workers: [worker({ state: "draining" })] } }),
+      only({ report: { ...due, counts: queued(1), workers: [worker({ state: "draining" })] } }),
     ).toMatch(/^no_worker: 1 job waits and every living worker is shutting down; /);
   });
 
   test("no living one runs that task", () => {
     const report = {
+      ...due,
       counts: queued(3),
       workers: [worker(), worker({ state: "draining", tasks: ["primes"] })],
       waiting: [
@@ -115,6 +118,10 @@ describe("nobody runs what waits", () => {
       /^unserved_task: 2 jobs of task primes wait and no living worker runs it; start a worker/,
     );
   });
+});
+
+test("what is not due yet needs no worker", () => {
+  expect(only({ report: { counts: queued(1), workers: [], oldestQueued: null } })).toBe("");
 });
 
 describe("workers that are gone", () => {
@@ -235,7 +242,7 @@ describe("the ledger itself", () => {
 
 test("several at once, the gravest first", () => {
   const look = scene({
-    report: { counts: queued(9), workers: [] },
+    report: { counts: queued(9), workers: [], oldestQueued: waiting(2 * SECOND) },
     look: { latencyMs: 3_000, dispatchFault: "the ledger can't be reached" },
   });
   expect(problemsOf(look).map(({ kind }) => kind)).toEqual([

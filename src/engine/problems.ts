@@ -109,8 +109,9 @@ function ledgerProblems({ report, latencyMs, localNowMs, dispatchFault }: Look):
 }
 
 function workerProblems(look: Look): Problem[] {
-  const { counts, waiting } = look.report;
-  if (counts.queued === 0) return [];
+  const { counts, waiting, oldestQueued } = look.report;
+  // What is not due yet waits for its time, not for a worker.
+  if (oldestQueued === null) return [];
   const living = look.report.workers.filter((worker) => !isLost(worker, look));
   const working = living.filter(({ state }) => state === "running");
   if (working.length === 0) {
