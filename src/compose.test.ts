@@ -1,7 +1,7 @@
 import Database from "better-sqlite3";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { migrations, openEngine, openLedger } from "./compose.js";
 import { silentLogger } from "./runtime/logger.js";
@@ -64,7 +64,7 @@ describe("what opening would run", () => {
   test("everything where there is nothing, and nothing afterwards; it runs none of it", async () => {
     const path = newPath();
     const plan = await migrations(`sqlite:${path}`);
-    expect(plan).toMatchObject({ from: 0, to: plan.statements.length - 1 });
+    expect(plan).toMatchObject({ from: 0, to: (plan.statements.length - 1) / 2 });
     expect(plan.statements.join("\n")).toMatch(/CREATE TABLE async_jobs/);
     expect(existsSync(path)).toBe(false);
     await openAndClose(`sqlite:${path}`);
@@ -73,14 +73,18 @@ describe("what opening would run", () => {
       to: plan.to,
       statements: [],
     });
-    // Executing the plan gives what opening gives.
-    const db = new Database(":memory:");
+    // Executing the plan gives what opening gives, and a ledger that opens.
+    const byHand = newPath();
+    mkdirSync(dirname(byHand), { recursive: true });
+    const db = new Database(byHand);
     for (const statement of plan.statements) db.exec(statement);
     const opened = new Database(path, { readonly: true });
     const schema = "SELECT name, sql FROM sqlite_schema ORDER BY name";
     expect(db.prepare(schema).all()).toEqual(opened.prepare(schema).all());
     db.close();
     opened.close();
+    await openAndClose(`sqlite:${byHand}`, false);
+    expect((await migrations(`sqlite:${byHand}`)).statements).toEqual([]);
   });
 
   test("the steps that an older ledger has not seen", async () => {
@@ -90,7 +94,13 @@ describe("what opening would run", () => {
     db.exec("DELETE FROM jobtable_migrations WHERE number > 2");
     db.close();
     const { from, to, statements } = await migrations(`sqlite:${path}`);
-    expect([from, statements.length]).toEqual([2, to - 2]);
+    expect([from, statements.length]).toEqual([2, 2 * (to - 2)]);
+    // Who only looks leaves it as it is.
+    await expect(openAndClose(`sqlite:${path}`, false)).rejects.toMatchObject({
+      code: "ledger_older",
+      message: expect.stringMatching(/version 2 .* jobtable migrate/) as string,
+    });
+    expect(await migrations(`sqlite:${path}`)).toEqual({ from, to, statements });
   });
 
   test("a newer ledger is refused, and what is no store is named", async () => {

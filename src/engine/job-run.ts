@@ -122,7 +122,9 @@ export class JobRun implements RunListener {
   };
 
   #settled(end: End | null, settled: SettleOutcome): void {
-    this.#ports.owned.remove(this.#owned);
+    const { owned } = this.#ports;
+    if (settled === "unrecorded") owned.leave(this.#owned);
+    else owned.remove(this.#owned);
     if (end === null || settled === "lost" || settled === "unrecorded") this.#warn(settled);
     else {
       const label = endLabel(end, settled);

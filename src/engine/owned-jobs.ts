@@ -24,6 +24,9 @@ export interface Holder {
   learned(news: OwnedJobNews, owned: OwnedJob): void;
 }
 
+/** Each is a fault of the ledger's; by then the oldest were found stuck. */
+const MOST_UNRECORDED = 10_000;
+
 export class OwnedJob {
   readonly job: Job;
   readonly claim: Claim;
@@ -64,6 +67,8 @@ export class OwnedJobs {
   readonly #looks: Batcher<string, Job | null>;
   /** By job id. */
   readonly #owned = new Map<string, OwnedJob>();
+  /** Attempts that have run, and whose end the ledger would not take, by job id. */
+  readonly #unrecorded = new Map<string, number>();
   /** Called after each removal. */
   onRemoved: (() => void) | null = null;
 
@@ -77,9 +82,11 @@ export class OwnedJobs {
     return this.#owned.size;
   }
 
-  /** Whether this attempt of the job is one of ours, as far as we know. */
+  /** Whether this attempt of the job is one of ours, as far as we know, or has been. */
   has({ jobId, attempt }: Pick<Job, "jobId" | "attempt">): boolean {
-    return this.#owned.get(jobId)?.claim.attempt === attempt;
+    return (
+      this.#owned.get(jobId)?.claim.attempt === attempt || this.#unrecorded.get(jobId) === attempt
+    );
   }
 
   add(owned: OwnedJob): void {
@@ -101,6 +108,16 @@ export class OwnedJobs {
     this.ending(owned);
     if (this.#owned.get(owned.claim.jobId) === owned) this.#owned.delete(owned.claim.jobId);
     this.onRemoved?.();
+  }
+
+  /** Removes one whose end could not be recorded: it has run, and is never to be taken for new. */
+  leave(owned: OwnedJob): void {
+    const { jobId, attempt } = owned.claim;
+    this.#unrecorded.set(jobId, attempt);
+    const [oldest] = this.#unrecorded.keys();
+    if (this.#unrecorded.size > MOST_UNRECORDED && oldest !== undefined)
+      this.#unrecorded.delete(oldest);
+    this.remove(owned);
   }
 
   /** What the next beat says, and of whom; lost ones are not beaten for. */

@@ -86,6 +86,35 @@ describe("a claim whose answer was lost", () => {
     });
   });
 
+  test("a job that ends while the ledger is asked is not taken for one", async () => {
+    const { clock, ledger, line } = muted();
+    const task = new HeldTask("task");
+    let answerList = (): void => undefined;
+    const slow: Ledger = {
+      ...ledger,
+      async list(query) {
+        const page = await ledger.list(query);
+        await new Promise<void>((resolve) => (answerList = resolve));
+        return page;
+      },
+    };
+    await withRig({ clock, ledger: slow, tasks: [task.options] }, async (rig) => {
+      const first = await submitted(rig, "task");
+      await clock.advance(10);
+      line.connection.down = ["claim"];
+      await clock.advance(1_500);
+      line.connection.down = "none";
+      await clock.advance(1_500);
+      // The ledger has said that it runs, and the answer is on its way.
+      task.call(0).succeed("done");
+      await clock.advance(100);
+      expect(await rig.engine.get(first)).toMatchObject({ status: "succeeded" });
+      answerList();
+      await clock.advance(1_000);
+      expect(task.calls).toHaveLength(1);
+    });
+  });
+
   test("the ledger is not asked for ever", async () => {
     const { clock, ledger, line } = muted();
     const task = new HeldTask("task");
@@ -95,10 +124,10 @@ describe("a claim whose answer was lost", () => {
       line.connection.down = ["claim"];
       await clock.advance(1_500);
       line.connection.down = "none";
-      await clock.advance(60_000);
+      await clock.advance(320_000);
       const asked = line.connection.calls.list ?? 0;
-      expect(asked).toBeGreaterThan(5);
-      expect(asked).toBeLessThan(12);
+      expect(asked).toBeGreaterThan(30);
+      expect(asked).toBeLessThan(70);
       await clock.advance(60_000);
       expect(line.connection.calls.list).toBe(asked);
     });

@@ -6,7 +6,8 @@
  * claimed, which they were: none of them has been started.
  *
  * A claim may even be recorded after its connection broke, when it had to wait for a lock. So the
- * ledger is asked again until that can't be any more.
+ * ledger is asked again until that can't be any more. A job may also end while the ledger is asked,
+ * over another connection: so each is looked at once more when the answer is there.
  */
 import type { Job } from "../job/job.js";
 import { MAX_PAGE } from "../job/limits.js";
@@ -14,8 +15,8 @@ import type { ClaimedJob, Ledger } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { OwnedJobs } from "./owned-jobs.js";
 
-/** No ledger lets a call wait for half as long. */
-const DOUBT_MS = 30_000;
+/** No ledger lets a call wait for nearly as long; a proxy in between may, for some minutes. */
+const DOUBT_MS = 300_000;
 const LOOK_EVERY_MS = 5_000;
 
 export interface StraysPorts {
@@ -49,19 +50,31 @@ export class Strays {
 
   /**
    * Only while no claim is under way: what that one brings is known with its answer. Rejects with a
-   * `LedgerError`; then it is still due.
+   * `LedgerError`; then it is due again when the next time has come.
    */
   async find(): Promise<ClaimedJob[]> {
     const { clock, ledger } = this.#ports;
     const beganMs = clock.monotonicMs();
+    this.#lookedMs = beganMs;
     const found: ClaimedJob[] = [];
-    for (const job of await this.#unknown()) {
+    for (const job of await this.#stillUnknown(await this.#unknown())) {
       const payloadJson = await ledger.payload(job.jobId);
       if (payloadJson !== null) found.push({ job, payloadJson });
     }
-    this.#lookedMs = beganMs;
     if (this.#failedMs !== null && beganMs - this.#failedMs >= DOUBT_MS) this.#failedMs = null;
     return found;
+  }
+
+  /** Whoever ended meanwhile, was recorded as ended before this look; whoever is ours now, is known. */
+  async #stillUnknown(jobs: readonly Job[]): Promise<Job[]> {
+    if (jobs.length === 0) return [];
+    const seen = await this.#ports.ledger.get(jobs.map(({ jobId }) => jobId));
+    return jobs.filter((job, index) => {
+      const { status, workerId, attempt } = seen[index] ?? {};
+      if (status !== job.status || workerId !== job.workerId || attempt !== job.attempt)
+        return false;
+      return !this.#ports.owned.has(job);
+    });
   }
 
   /** Running jobs are as many as there are slots, over all workers. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { encodePayload, UNSTATED_VERSION } from "../job/payload.js";
 import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
 import type { TaskOptions } from "../task/task.js";
 import { createRig, stopped, submitted, withRig } from "../../test/engine-rig.js";
@@ -44,6 +45,21 @@ describe("a task whose input has changed", () => {
         errorMessage:
           "UnreadablePayload: task \"scale\": the input's version 2 is newer than this worker's (1): upgrade the worker",
       });
+    });
+  });
+
+  test("takes an input of no stated version as it is: whoever recorded it did not know the task", async () => {
+    const clock = new VirtualClock();
+    const ledger = openMemoryLedger({ clock });
+    await withRig({ clock, ledger, tasks: [second] }, async (rig) => {
+      const payloadJson = encodePayload("scale", '{"size":[6,7]}', UNSTATED_VERSION);
+      const jobId = "0".repeat(26);
+      await ledger.submit(
+        [{ jobId, task: "scale", schemaVersion: UNSTATED_VERSION, payloadJson }],
+        { maxDepth: 10 },
+      );
+      await settled();
+      expect((await rig.engine.result(jobId))?.resultJson).toBe('{"size":[6,7]}');
     });
   });
 

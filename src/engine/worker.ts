@@ -210,9 +210,9 @@ export class Worker {
     this.#pump();
   }
 
-  /** Answers how many came in. Rejects with a `LedgerError`. */
+  /** Answers how many came in. A look that fails is due again, and keeps no claim from being tried. */
   async #takeInStrays(): Promise<number> {
-    const strays = await this.#strays.find();
+    const strays = await this.#strays.find().catch(() => []);
     for (const job of strays) this.#buffer.add(job);
     return strays.length;
   }

@@ -25,6 +25,7 @@ const FAULT_OF = {
   ledger_unavailable: "not_ready",
   ledger_refused: "not_ready",
   ledger_missing: "not_ready",
+  ledger_older: "not_ready",
   ledger_full: "not_ready",
   ledger_closed: "not_ready",
   ledger_unreadable: "not_ready",

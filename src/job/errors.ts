@@ -12,6 +12,11 @@ export const ERRORS = {
   ledger_full: { message: "the ledger's disk is full", retryable: true, http: 503 },
   ledger_closed: { message: "the ledger is closed", retryable: false, http: 503 },
   ledger_unreadable: { message: "the ledger can't be read as one", retryable: false, http: 503 },
+  ledger_older: {
+    message: "the ledger was written by an older version",
+    retryable: false,
+    http: 503,
+  },
   ledger_newer: {
     message: "the ledger was written by a newer version",
     retryable: false,

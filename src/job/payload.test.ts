@@ -15,7 +15,7 @@ describe("encodePayload", () => {
       fc.property(
         fc.string({ unit: "binary" }),
         fc.json(),
-        fc.integer({ min: 1 }),
+        fc.integer({ min: 0 }),
         (task, inputJson, version) => {
           expect(decodePayload(encodePayload(task, inputJson, version))).toEqual({
             kind: "payload",
@@ -45,7 +45,7 @@ describe("decodePayload refuses, with a reason", () => {
     ["no version", '{"task":"ocr"}', /schema_version/],
     ["a version as text", '{"schema_version":"1","task":"ocr"}', /schema_version/],
     ["a fraction", '{"schema_version":1.5,"task":"ocr"}', /schema_version/],
-    ["version 0", '{"schema_version":0,"task":"ocr"}', /schema_version/],
+    ["a negative version", '{"schema_version":-1,"task":"ocr"}', /schema_version/],
     ["no task", '{"schema_version":1}', /task is not a string/],
     ["a task that is no text", '{"schema_version":1,"task":7}', /task is not a string/],
   ];

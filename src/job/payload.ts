@@ -4,6 +4,8 @@
  * input of an older version is brought up where the task runs (task/upgrade.ts), a newer one refused.
  */
 
+/** Of an input that someone recorded who does not know the task: it is taken for the present version. */
+export const UNSTATED_VERSION = 0;
 /** The version of a task that names none. */
 export const FIRST_VERSION = 1;
 /** More often than anyone changes what a task takes. */
@@ -11,7 +13,7 @@ export const MAX_VERSION = 1_000;
 
 export interface Payload {
   readonly task: string;
-  /** Of the input; from 1. */
+  /** Of the input; from 1, or `UNSTATED_VERSION`. */
   readonly version: number;
   readonly input: unknown;
 }
@@ -36,8 +38,8 @@ export function decodePayload(payloadJson: string): DecodedPayload {
     return unreadable("it is not an object");
   const payload = parsed as Record<string, unknown>;
   const version = payload["schema_version"];
-  if (typeof version !== "number" || !Number.isInteger(version) || version < 1)
-    return unreadable("schema_version is not a positive integer");
+  if (typeof version !== "number" || !Number.isInteger(version) || version < UNSTATED_VERSION)
+    return unreadable("schema_version is not a whole number from 0");
   const task = payload["task"];
   if (typeof task !== "string") return unreadable("task is not a string");
   return { kind: "payload", payload: { task, version, input: payload["input"] } };

@@ -4,7 +4,7 @@
  * handler doesn't; ending that is the runner's part.
  */
 import { MAX_RESULT_BYTES } from "../job/limits.js";
-import { decodePayload, type Payload } from "../job/payload.js";
+import { decodePayload, UNSTATED_VERSION, type Payload } from "../job/payload.js";
 import { retryWish } from "./errors.js";
 import { failed, failure, stackOf, type Failure } from "./failure.js";
 import { encodeJson } from "./json.js";
@@ -53,7 +53,7 @@ async function attempt(run: TaskRun): Promise<TaskEnding> {
     return { kind: "failed", errorMessage: decoded.errorMessage, retry: "never" };
   const { payload } = decoded;
   let { input } = payload;
-  const isOther = payload.version !== versionOf(definition);
+  const isOther = ![UNSTATED_VERSION, versionOf(definition)].includes(payload.version);
   if (isOther) {
     const upgraded = await upgradeInput(definition, payload);
     if (upgraded.kind === "failed") return upgraded;

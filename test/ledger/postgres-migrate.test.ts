@@ -213,14 +213,18 @@ test("what opening would run is told and not run; run by hand it gives the same"
   await migrate(admin, fresh, all, ports);
   for (const statement of plan.statements) await admin.query(statement);
   expect(await described(here.schema)).toEqual(await described(fresh.schema));
-  expect(await planned(inSchemaUrl(url, fresh.schema))).toEqual({
-    from: all.length,
-    to: all.length,
-    statements: [],
-  });
+  const nothing = { from: all.length, to: all.length, statements: [] };
+  expect(await planned(inSchemaUrl(url, fresh.schema))).toEqual(nothing);
+  expect(await planned(store)).toEqual(nothing);
+  await (await openLedger(store, { logger: silentLogger, create: false })).close();
   const old = await oldPlace();
   const { from, statements } = await planned(inSchemaUrl(url, old.schema));
-  expect([from, statements.length]).toEqual([FIRST_VERSION, all.length - FIRST_VERSION]);
+  expect([from, statements.length]).toEqual([FIRST_VERSION, 2 * (all.length - FIRST_VERSION)]);
+  // Who only looks leaves it as it is.
+  await expect(
+    openLedger(inSchemaUrl(url, old.schema), { logger: silentLogger, create: false }),
+  ).rejects.toMatchObject({ code: "ledger_older" });
+  expect((await planned(inSchemaUrl(url, old.schema))).from).toBe(FIRST_VERSION);
 });
 
 /** More than migrate.ts takes for small, by leaving most of each page empty. */

@@ -5,6 +5,7 @@ import type { Jobs, SubmitRequest } from "../../client/jobs.js";
 import { parseTime } from "../../http/run-at.js";
 import { parseDuration } from "../../job/duration.js";
 import { systemClock } from "../../runtime/clock.js";
+import { UNSTATED_VERSION } from "../../job/payload.js";
 import { loadTasks } from "../../task/load-tasks.js";
 import type { RegisteredTask } from "../../task/registry.js";
 import { endOf, withResult } from "../ended.js";
@@ -134,7 +135,7 @@ async function readInput(
   }
 }
 
-/** Without the task's file nothing is known about its input: the worker checks it before it runs. */
+/** Without the task's file nothing is known about its input: the worker takes it for the present version, and checks it before it runs. */
 async function tasksFor(invocation: Invocation, name: string): Promise<RegisteredTask[]> {
   const file = textOption(invocation, "taskFile");
   const server = serverOf(invocation);
@@ -149,7 +150,7 @@ async function tasksFor(invocation: Invocation, name: string): Promise<Registere
       timeoutMs: null,
       maxAttempts: 1,
       file: null,
-      version: 1,
+      version: UNSTATED_VERSION,
       definition: { run: () => null },
     },
   ];

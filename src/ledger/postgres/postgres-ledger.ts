@@ -47,8 +47,8 @@ import { Changes, newOrigin, type Means } from "./changes.js";
 import { claim, heartbeat } from "./claiming.js";
 import { Connections } from "./connections.js";
 import { counts, get, inspect, list, payload, result } from "./looking.js";
-import { missingLedger } from "../sql/migrations.js";
-import { applied, migrate, migrations } from "./migrate.js";
+import { missingLedger, refuseOlder } from "../sql/migrations.js";
+import { applied, ledgerAt, migrate, migrations } from "./migrate.js";
 import { toWorker } from "./rows.js";
 import { session } from "./session.js";
 import { settle } from "./settling.js";
@@ -59,7 +59,7 @@ import { within } from "./within.js";
 export interface PostgresLedgerOptions {
   /** postgres://USER@HOST/DATABASE?schema=NAME; what libpq takes besides is passed on. */
   readonly url: string;
-  /** False: it must be there. Default: true. */
+  /** False: it must be there, and up to date. Default: true. */
   readonly create?: boolean;
   /** For pauses and limits; the time of a record is the server's. */
   readonly clock: Clock;
@@ -77,9 +77,14 @@ export async function openPostgresLedger(
   const address = parseAddress(options.url);
   const { clock, logger, create = true } = options;
   const connections = await Connections.open(address, logger, async (client, connect) => {
-    if (!create && (await applied(client, address)) === null)
+    if (create) {
+      await migrate(client, address, migrations(), { clock, connect });
+      return;
+    }
+    const seen = await applied(client, address);
+    if (seen === null)
       throw missingLedger(`ledger in schema ${address.schema} of ${address.label}`);
-    await migrate(client, address, migrations(), { clock, connect });
+    refuseOlder(migrations(), seen, ledgerAt(address));
   });
   const ledger = new PostgresLedger(connections, address, options);
   await ledger.listen();

@@ -47,6 +47,16 @@ export function missingOf(
   return migrations.filter(({ number }) => !seen.has(number));
 }
 
+/**
+ * The statement that records a migration, with its values written in: names are of a-z, 0-9 and "-".
+ * @param record with `$1`, `$2` or `?`, in order, for number, name and, where it takes one, the time.
+ * @param now what stands for the time.
+ */
+export function recordOf(record: string, { number, name }: Applied, now: string): string {
+  const values = [String(number), `'${name}'`, now];
+  return record.replace(/\$\d|\?/g, () => values.shift() ?? "");
+}
+
 /** @param statements what opening would run. */
 export function planOf(
   migrations: readonly Migration[],
@@ -55,6 +65,24 @@ export function planOf(
 ): MigrationPlan {
   const last = (of: readonly Applied[]): number => Math.max(0, ...of.map(({ number }) => number));
   return { from: last(applied), to: last(migrations), statements };
+}
+
+/**
+ * For those who only look, and must not change what others work with.
+ * @param ledger as messages name it.
+ * @throws LedgerError `ledger_older` when something is missing; as `missingOf`.
+ */
+export function refuseOlder(
+  migrations: readonly Migration[],
+  applied: readonly Applied[],
+  ledger: string,
+): void {
+  if (missingOf(migrations, applied, ledger).length === 0) return;
+  const { from, to } = planOf(migrations, applied, []);
+  throw new LedgerError(
+    "ledger_older",
+    `${ledger} has version ${String(from)} and must be brought to ${String(to)} first: run jobtable migrate, or start a server or a worker of this version`,
+  );
 }
 
 /** @param ledger as messages name it. */

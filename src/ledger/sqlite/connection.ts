@@ -6,8 +6,8 @@ import Database from "better-sqlite3";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import { codeOf } from "./failures.js";
-import { missingLedger } from "../sql/migrations.js";
-import { applied, migrate, migrations } from "./migrate.js";
+import { missingLedger, refuseOlder } from "../sql/migrations.js";
+import { applied, ledgerAt, migrate, migrations } from "./migrate.js";
 import { prepareStatements, type Statements } from "./statements.js";
 import { Transaction } from "./transaction.js";
 
@@ -43,7 +43,7 @@ export interface ConnectOptions {
   readonly clock: Clock;
   readonly open: OpenDatabase;
   readonly busyTimeoutMs: number;
-  /** Whether a database that is no ledger is made one. */
+  /** Whether a database that is no ledger is made one, and an older one brought up. */
   readonly create: boolean;
 }
 
@@ -59,7 +59,11 @@ export function connect(options: ConnectOptions): Connection {
   };
   try {
     waitUntilDeadline();
-    if (!options.create && applied(db) === null) throw missingLedger(`ledger in ${path}`);
+    if (!options.create) {
+      const seen = applied(db);
+      if (seen === null) throw missingLedger(`ledger in ${path}`);
+      refuseOlder(migrations(), seen, ledgerAt(path));
+    }
     turnOnWal(db, path, waitUntilDeadline);
     db.pragma("synchronous = FULL");
     // On macOS fsync leaves the data in the drive's own cache; only these make it reach the disk.

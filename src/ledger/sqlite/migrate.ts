@@ -14,7 +14,8 @@ export const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS jobtable_migrations (
 )`;
 const HAS_TABLE = "SELECT count(*) FROM sqlite_schema WHERE name = 'jobtable_migrations'";
 const APPLIED = "SELECT number, name FROM jobtable_migrations ORDER BY number";
-const RECORD = "INSERT INTO jobtable_migrations (number, name, applied_at) VALUES (?, ?, ?)";
+/** Binds number, name and time. */
+export const RECORD = "INSERT INTO jobtable_migrations (number, name, applied_at) VALUES (?, ?, ?)";
 
 /** All of this version. */
 export function migrations(): Migration[] {
