@@ -10,8 +10,7 @@ import type { Config, SettingName } from "../config/settings.js";
 import { parseJobId } from "../job/id.js";
 import { systemClock } from "../runtime/clock.js";
 import { misuse } from "./exit-code.js";
-import { LedgerJobs } from "./ledger-jobs.js";
-import { withLedger, type SessionOptions } from "./session.js";
+import type { SessionOptions } from "./session.js";
 import type { Invocation } from "./verb.js";
 
 /** The settings of every command that asks a server or a store. */
@@ -28,6 +27,11 @@ export async function withJobs<Answer>(
     const { authToken: token } = invocation.config;
     return use(new JobtableClient({ server, token }));
   }
+  // What a store needs takes a while to load, and a server does without.
+  const [{ withLedger }, { LedgerJobs }] = await Promise.all([
+    import("./session.js"),
+    import("./ledger-jobs.js"),
+  ]);
   return withLedger(invocation, options, ({ engine }) =>
     use(new LedgerJobs(engine, systemClock, invocation.config.asyncEnabled)),
   );

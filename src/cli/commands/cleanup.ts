@@ -2,7 +2,6 @@
 import type { Command } from "commander";
 import { EXIT, type ExitCode } from "../exit-code.js";
 import { refuseServer } from "../open-jobs.js";
-import { withLedger } from "../session.js";
 import { addVerb, type Invocation, type Runner } from "../verb.js";
 
 /** Short enough that others come between two chunks. */
@@ -21,6 +20,7 @@ export function addCleanup(program: Command, runner: Runner): void {
 async function run(invocation: Invocation): Promise<ExitCode> {
   const { config, json, terminal } = invocation;
   refuseServer(invocation, "cleanup");
+  const { withLedger } = await import("../session.js");
   const removed = await withLedger(invocation, { tasks: [], create: false }, async ({ ledger }) => {
     const limit = { ttlMs: config.asyncJobTtlMs, keep: config.asyncMaxCompleted, chunk: CHUNK };
     let total = 0;

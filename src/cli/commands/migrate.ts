@@ -1,10 +1,8 @@
 /** `jobtable migrate`: makes the store, or brings it up to date, without serving; `--print` only shows how. */
 import type { Command } from "commander";
-import { migrations, openLedger } from "../../compose.js";
 import { maskStore } from "../../config/values.js";
 import { EXIT, type ExitCode } from "../exit-code.js";
 import { refuseServer } from "../open-jobs.js";
-import { quietLogger, refuseMemory } from "../session.js";
 import { addVerb, type Invocation, type Runner } from "../verb.js";
 
 export function addMigrate(program: Command, runner: Runner): void {
@@ -20,6 +18,10 @@ export function addMigrate(program: Command, runner: Runner): void {
 async function run(invocation: Invocation): Promise<ExitCode> {
   const { config, options, json, terminal } = invocation;
   refuseServer(invocation, "migrate");
+  const [{ migrations, openLedger }, { quietLogger, refuseMemory }] = await Promise.all([
+    import("../../compose.js"),
+    import("../session.js"),
+  ]);
   refuseMemory(config);
   const logger = quietLogger(invocation);
   const plan = await migrations(config.store, { logger });

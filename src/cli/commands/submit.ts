@@ -4,9 +4,8 @@ import { readFile } from "node:fs/promises";
 import type { Jobs, SubmitRequest } from "../../client/jobs.js";
 import { parseTime } from "../../http/run-at.js";
 import { parseDuration } from "../../job/duration.js";
-import { systemClock } from "../../runtime/clock.js";
 import { UNSTATED_VERSION } from "../../job/payload.js";
-import { loadTasks } from "../../task/load-tasks.js";
+import { systemClock } from "../../runtime/clock.js";
 import type { RegisteredTask } from "../../task/registry.js";
 import { endOf, withResult } from "../ended.js";
 import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js";
@@ -141,7 +140,7 @@ async function tasksFor(invocation: Invocation, name: string): Promise<Registere
   const server = serverOf(invocation);
   if (file !== undefined && server !== null)
     throw misuse(`--task-file: ${server} checks the input by its own task; leave it out`);
-  if (file !== undefined) return loadTasks([file]);
+  if (file !== undefined) return (await import("../../task/load-tasks.js")).loadTasks([file]);
   return [
     {
       name,
