@@ -119,8 +119,10 @@ describe("the library", () => {
         message: expect.stringMatching(/^\[2\]: invalid input: n: /) as string,
       });
       await expect(jobtable.submitMany([...list, ...list])).rejects.toMatchObject({
-        code: "queue_full",
-        message: "queue full (max 2); try again in 1 s",
+        code: "invalid_input",
+        message: expect.stringContaining(
+          "4 jobs at once are more than async_max_queue (2)",
+        ) as string,
       });
       expect(await jobtable.counts()).toMatchObject({ total: 4 });
     });

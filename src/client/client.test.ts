@@ -85,6 +85,7 @@ describe("what can't be worked with is one line and a reason", () => {
     [200, "[]", "unexpected", /is no JSON/],
     [200, '{"id":1}', "unexpected", /answered 200 \(no reason given\)$/],
     [200, `{"job_id":"${ID}","state":"dancing"}`, "unexpected", /answered 200/],
+    [200, '{"job_id":"job_\\u001b[2J","state":"done"}', "unexpected", /answered 200/],
     [301, "", "unexpected", /it redirects to https:\/\/elsewhere$/],
   ] as const)("%d %s: %s", async (status, body, reason, message) => {
     const { client } = answering(status, body, { location: "https://elsewhere" });

@@ -3,6 +3,7 @@
  * long lists.
  */
 import { ALL_STATES, type State } from "../http/wire.js";
+import { parseJobId } from "../job/id.js";
 import type {
   Accepted,
   CancelAnswer,
@@ -62,8 +63,7 @@ export class JobtableClient implements Jobs {
     const reply = await this.#transport.send(call);
     if (isUnknownJob(reply)) return { kind: "unknown" };
     const { job_id: id, state } = reply.body;
-    if (reply.status >= 300 || typeof id !== "string" || !isState(state))
-      return this.#refused(call, reply);
+    if (reply.status >= 300 || !isJobId(id) || !isState(state)) return this.#refused(call, reply);
     return { kind: reply.status === 200 ? "cancelled" : "requested", jobId: id, state };
   }
 
@@ -111,7 +111,7 @@ export class JobtableClient implements Jobs {
 
   #accepted(call: Call, reply: Reply): Accepted | Refused {
     const { job_id: jobId } = reply.body;
-    if (reply.status !== 202 || typeof jobId !== "string") return this.#refused(call, reply);
+    if (reply.status !== 202 || !isJobId(jobId)) return this.#refused(call, reply);
     const repeated = reply.headers.get("idempotent-replayed") === "true";
     return { kind: "accepted", jobId, repeated };
   }
@@ -158,22 +158,26 @@ function isAboutJob({ error }: Reply["body"]): boolean {
   return typeof error === "string" && error.startsWith("job not found");
 }
 
+/** Ids and cursors are printed as they come: nothing else may pass for one. */
+function isJobId(value: unknown): value is string {
+  return typeof value === "string" && parseJobId(value) !== null;
+}
+
 function isState(value: unknown): value is State {
   return ALL_STATES.some((state) => state === value);
 }
 
 /** As far as it takes to tell a job from another server's JSON. */
 function isJob(body: object): body is JobView {
-  return (
-    "job_id" in body && typeof body.job_id === "string" && "state" in body && isState(body.state)
-  );
+  return "job_id" in body && isJobId(body.job_id) && "state" in body && isState(body.state);
 }
 
 function isPage(body: object): body is JobPageView {
   return (
     "jobs" in body &&
     Array.isArray(body.jobs) &&
-    body.jobs.every((job) => typeof job === "object" && job !== null && isJob(job as object))
+    body.jobs.every((job) => typeof job === "object" && job !== null && isJob(job as object)) &&
+    (!("next_cursor" in body) || isJobId(body.next_cursor))
   );
 }
 

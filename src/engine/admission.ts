@@ -111,8 +111,13 @@ export class Admission {
       jobs.push(job);
     }
     if (jobs.length === 0) return { kind: "accepted", jobs: [] };
+    const { asyncMaxQueue: maxDepth } = this.#ports.settings;
+    const certain = jobs.filter(({ idempotency }) => idempotency === null).length;
+    // Trying again would never help.
+    if (maxDepth > 0 && certain > maxDepth)
+      return { kind: "refused", index: maxDepth, refusal: beyondBound(certain, maxDepth) };
     this.#ports.beforeSubmit();
-    const bound = { maxDepth: this.#ports.settings.asyncMaxQueue, whole: true };
+    const bound = { maxDepth, whole: true };
     return this.#answerMany(jobs, await into.submit(jobs, bound));
   }
 
@@ -208,14 +213,15 @@ export class Admission {
 
   /** Where one was refused, none was recorded. */
   #answerMany(jobs: readonly NewJob[], outcomes: readonly SubmitOutcome[]): SubmitManyResult {
-    const answers = jobs.map((job, index) => this.#answer(job, outcomes[index] ?? NO_ROOM));
     // What conflicts does so whatever room there is.
-    for (const kind of ["key_conflict", "full"] as const) {
-      const index = answers.findIndex((answer) => answer.kind === kind);
-      const refusal = answers[index];
-      if (refusal !== undefined && refusal.kind !== "accepted")
-        return { kind: "refused", index, refusal };
+    for (const kind of ["conflict", "full"] as const) {
+      const index = outcomes.findIndex((outcome) => outcome.kind === kind);
+      const [job, outcome] = [jobs[index], outcomes[index]];
+      if (job === undefined || outcome === undefined) continue;
+      const refusal = conflictWithin(jobs, outcome) ?? this.#answer(job, outcome);
+      if (refusal.kind !== "accepted") return { kind: "refused", index, refusal };
     }
+    const answers = jobs.map((job, index) => this.#answer(job, outcomes[index] ?? NO_ROOM));
     return { kind: "accepted", jobs: answers.filter((answer) => answer.kind === "accepted") };
   }
 
@@ -233,6 +239,19 @@ export class Admission {
       retryAfterS: retryAfterS(1, settings.maxWorkers, runTimes.value),
     };
   }
+}
+
+function beyondBound(asked: number, maxDepth: number): SubmitRefusal {
+  const message = `${String(asked)} jobs at once are more than async_max_queue (${String(maxDepth)}) ever admits`;
+  return { kind: "invalid", empty: false, issues: [{ path: "", message }] };
+}
+
+/** Null unless the job that has the key is one of the same call, which was not recorded either. */
+function conflictWithin(jobs: readonly NewJob[], outcome: SubmitOutcome): SubmitRefusal | null {
+  if (outcome.kind !== "conflict") return null;
+  if (!jobs.some(({ jobId }) => jobId === outcome.job.jobId)) return null;
+  const message = "is given twice in this call, with different inputs";
+  return { kind: "invalid", empty: false, issues: [{ path: "idempotencyKey", message }] };
 }
 
 function conflict(asked: NewJob, { jobId }: Job): SubmitRefusal {

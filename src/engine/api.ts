@@ -145,8 +145,11 @@ export interface HealthReport {
 
 export interface Engine {
   readonly tasks: TaskRegistry;
-  /** Validates, then records. Resolves when the job is on disk. Rejects with a `LedgerError` when it could not be recorded. */
-  /** @param into where to record it instead of the engine's ledger: in a transaction of the caller's, say. */
+  /**
+   * Validates, then records. Resolves when the job is on disk. Rejects with a `LedgerError` when it
+   * could not be recorded.
+   * @param into where to record it instead of the engine's ledger: in a transaction of the caller's, say.
+   */
   submit(request: SubmitRequest, into?: Pick<Ledger, "submit">): Promise<SubmitResult>;
   /** Records all or none, in one step. At most 10,000. Otherwise as `submit`. */
   submitMany(

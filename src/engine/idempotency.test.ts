@@ -156,7 +156,7 @@ describe("many at once", () => {
 
   test("are refused for one that can't be, which is named by its place", async () => {
     const tasks = [new HeldTask("held").options];
-    await withRig({ tasks }, async (rig) => {
+    await withRig({ tasks, settings: { asyncMaxQueue: 4 } }, async (rig) => {
       const { engine } = rig;
       const jobId = idOf(await submit(rig, "k"));
       const requests = many(3);
@@ -175,6 +175,16 @@ describe("many at once", () => {
         kind: "refused",
         index: 2,
         refusal: { kind: "key_conflict", key: "k", jobId },
+      });
+      const twice = requests.map((one) => ({ ...one, idempotencyKey: "new" }));
+      expect(await engine.submitMany(twice)).toMatchObject({
+        refusal: { kind: "invalid", issues: [{ path: "idempotencyKey" }] },
+      });
+      expect(await engine.submitMany(many(5))).toMatchObject({
+        refusal: {
+          kind: "invalid",
+          issues: [{ message: expect.stringContaining("(4)") as string }],
+        },
       });
       expect(await engine.counts()).toMatchObject({ total: 1 });
       const repeated = await engine.submitMany(with2({ idempotencyKey: "k", input: { n: 1 } }));

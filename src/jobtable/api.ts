@@ -9,7 +9,7 @@ import type { Task } from "../task/task.js";
 export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<EngineSettings> {
   /** They run in this process. */
   readonly tasks: Tasks;
-  /** `memory` or `sqlite:PATH`; default `sqlite:.jobtable/jobs.db`, as for the command line. */
+  /** `memory`, `sqlite:PATH` or `postgres://...`; default `sqlite:.jobtable/jobs.db`, as for the command line. */
   readonly store?: string;
   /** Whether `start` runs jobs here, or only maintains the store. Default true. */
   readonly worker?: boolean;

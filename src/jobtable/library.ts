@@ -162,9 +162,9 @@ export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<
 
   /** Opens at the first call. */
   opened(): Promise<Opened> {
-    if (this.#opened !== null) return this.#opened;
     if (this.#stopping !== null)
       return Promise.reject(new JobtableError("not_ready", "this jobtable was stopped"));
+    if (this.#opened !== null) return this.#opened;
     const opening = this.#open();
     this.#opened = opening;
     // Another call may succeed once what was in the way is gone.
