@@ -55,11 +55,20 @@ export class Watch {
         if (!holds() && !halted && !this.#closed) return;
         this.#heard.delete(heard);
         if (holds()) resolve();
-        else reject(new Error(`came to a halt: ${JSON.stringify(this.#last)}`));
+        else void this.#halted().then(reject);
       };
       this.#heard.add(heard);
       heard();
     });
+  }
+
+  /** Says what is left. */
+  async #halted(): Promise<Error> {
+    const { jobs } = await this.#ledger.list({ statuses: ["queued", "running"], limit: 10 });
+    const left = jobs.map(({ jobId, status, attempt, workerId }) =>
+      [jobId, status, attempt, workerId].join(" "),
+    );
+    return new Error(`came to a halt: ${JSON.stringify(this.#last)}, ${left.join("; ")}`);
   }
 
   async #run(): Promise<void> {

@@ -108,7 +108,7 @@ export class Fleet {
         ...["--worker-timeout", String(workerTimeoutS)],
         // Jobs wait as long as it takes: how long they do is the fault's doing.
         ...["--async-timeout", "0"],
-        ...["--log-level", "warn"],
+        ...["--log-level", "info"],
       ],
       cwd: folder,
       env: {
