@@ -5,6 +5,7 @@
  */
 import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
+import { keepAlive } from "../../src/runtime/keep-alive.js";
 import { cleanUp } from "./clean-up.js";
 import { readOptions, USAGE, type FaultsOptions } from "./options.js";
 import { killAllChildren } from "./processes/children.js";
@@ -72,9 +73,13 @@ function endWith(signal: NodeJS.Signals): void {
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, endWith);
 
+// Timers of the product's clock do not.
+const release = keepAlive();
 try {
   await main();
 } catch (error) {
   process.stderr.write(`faults: ${inspect(error)}\n${USAGE}\n`);
   process.exitCode = 1;
+} finally {
+  release();
 }
