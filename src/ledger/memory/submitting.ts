@@ -18,15 +18,45 @@ export function submit(
     const record = newlyQueued(job, turn.nowMs);
     return { job: record, payloadJson, resultJson: null, fingerprint, evicted: false };
   });
-  const verdicts = verdictsOn(
-    asking.map(({ job, fingerprint }) => ({ key: job.idempotencyKey, fingerprint })),
-    roomBelow(maxDepth, book.depth),
-    whole,
-    (key) => {
-      const found = book.jobs.withKey(key);
-      return found === undefined ? undefined : { found, fingerprint: found.fingerprint };
-    },
-  );
+  const room = roomBelow(maxDepth, book.depth);
+  return whole || asking.some(({ job }) => job.idempotencyKey !== null)
+    ? submitEach(book, asking, room, whole, turn)
+    : submitPlain(book, asking, room, turn);
+}
+
+/** What nearly all submits are: no keys, each for itself. */
+function submitPlain(
+  book: Book,
+  asking: readonly Entry[],
+  room: number,
+  turn: Turn,
+): SubmitOutcome[] {
+  const ids = new Set<string>();
+  for (const { job } of asking) {
+    if (ids.has(job.jobId) || book.jobs.get(job.jobId) !== undefined) throw usedTwice(job.jobId);
+    ids.add(job.jobId);
+  }
+  let left = room;
+  return asking.map((entry) => {
+    left -= 1;
+    if (left < 0) return { kind: "full", depth: book.depth };
+    book.admit(entry, turn);
+    return { kind: "accepted", job: entry.job };
+  });
+}
+
+function submitEach(
+  book: Book,
+  asking: readonly Entry[],
+  room: number,
+  whole: boolean,
+  turn: Turn,
+): SubmitOutcome[] {
+  const asked = asking.map(({ job, fingerprint }) => ({ key: job.idempotencyKey, fingerprint }));
+  const verdicts = verdictsOn(asked, room, whole, (key) => {
+    const found = book.jobs.withKey(key);
+    return found === undefined ? undefined : { found, fingerprint: found.fingerprint };
+  });
   refuseUsedIds(book, asking, verdicts);
   for (const [place, entry] of asking.entries())
     if (verdicts[place]?.kind === "admitted") book.admit(entry, turn);
@@ -52,7 +82,11 @@ function refuseUsedIds(
     const kind = verdicts[place]?.kind;
     const wouldStand = kind === "admitted" || kind === "full";
     if (seen.has(jobId) || (wouldStand && book.jobs.get(jobId) !== undefined))
-      throw new Error(`job id ${jobId} is used twice: give every job an id of its own`);
+      throw usedTwice(jobId);
     seen.add(jobId);
   }
+}
+
+function usedTwice(jobId: string): Error {
+  return new Error(`job id ${jobId} is used twice: give every job an id of its own`);
 }

@@ -32,10 +32,6 @@ export const IDS_PER_MESSAGE = 280;
 export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event].from}'`;
 export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
 export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
-/** Held to the last time that every ledger can hold; null stays null. */
-export const noLater = (time: string): string =>
-  `CASE WHEN ${time} > timestamptz '9999-12-31 23:59:59.999Z'
-    THEN timestamptz '9999-12-31 23:59:59.999Z' ELSE ${time} END`;
 
 /** A job's errors with one more, without the oldest beyond the bound. @param j the table's name. */
 export const withAttemptError = (j: string, message: string): string => `
@@ -129,7 +125,7 @@ const SETTLE = `
         ELSE ${to("stop")} END,
       finished_at = CASE WHEN ${BACK} AND j.cancel_requested_at IS NULL THEN NULL ELSE ${NOW} END,
       run_at = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NULL
-        THEN ${noLater(`${NOW} + ${ms("s.delay_ms")}`)} ELSE j.run_at END,
+        THEN ${NOW} + ${ms("s.delay_ms")} ELSE j.run_at END,
       attempt = j.attempt
         - CASE WHEN s.event = 'release' AND j.cancel_requested_at IS NULL THEN 1 ELSE 0 END,
       result_json = s.result_json,

@@ -9,7 +9,7 @@
  * other submits wait.
  */
 import { asMs, jobCells } from "./rows.js";
-import { COUNTS, JOBS, ms, noLater, NOW, to } from "./statements.js";
+import { COUNTS, JOBS, ms, NOW, to } from "./statements.js";
 
 /** What a call of this size asks for, and whether it is met: by one at least, or by all of a whole call. */
 const admission = (asked: string, from: string): string => `
@@ -30,7 +30,7 @@ const recorded = (place: string, from: string): string => `
       status, attempt, created_at)
     SELECT a.job_id, a.task, a.payload_json, a.plan_id, a.phase, coalesce(a.queue, 'default'),
       coalesce(a.priority, 0), coalesce(
-        greatest(timestamptz 'epoch' + ${ms("a.run_at")}, ${noLater(`${NOW} + ${ms("a.delay_ms")}`)}),
+        greatest(timestamptz 'epoch' + ${ms("a.run_at")}, ${NOW} + ${ms("a.delay_ms")}),
         ${NOW}),
       coalesce(a.max_attempts, 1), a.timeout_ms, coalesce(a.schema_version, 1), a.request_id,
       ${from === "" ? "NULL, NULL" : "fresh.key, fresh.fingerprint"}, ${to("release")}, 0, ${NOW}

@@ -49,13 +49,9 @@ export async function submitOver(
 ): Promise<SubmitOutcome[]> {
   const twice = namedTwice(jobs);
   if (twice !== null) throw usedTwice(twice);
-  const asked = jobs.map((job): Asked => {
-    const { idempotencyKey: key } = newlyQueued(job, 0);
-    return { key, fingerprint: fingerprintOf(job) };
-  });
-  return asked.every(({ key }) => key === null)
-    ? submitPlain(run, jobs, bound, telling)
-    : submitKeyed(run, jobs, asked, bound, telling);
+  return jobs.some(({ idempotency }) => idempotency !== undefined && idempotency !== null)
+    ? submitKeyed(run, jobs, bound, telling)
+    : submitPlain(run, jobs, bound, telling);
 }
 
 async function submitPlain(
@@ -79,10 +75,13 @@ async function submitPlain(
 async function submitKeyed(
   run: RunStatement,
   jobs: readonly NewJob[],
-  asked: readonly Asked[],
   { maxDepth, whole = false }: AdmissionBound,
   telling: Telling,
 ): Promise<SubmitOutcome[]> {
+  const asked = jobs.map((job): Asked => {
+    const { idempotencyKey: key } = newlyQueued(job, 0);
+    return { key, fingerprint: fingerprintOf(job) };
+  });
   const firstOf = new Map<string, number>();
   for (const [place, { key }] of asked.entries())
     if (key !== null && !firstOf.has(key)) firstOf.set(key, place);
