@@ -2,9 +2,10 @@
 import { LedgerError } from "../../job/errors.js";
 import { isTerminal } from "../../job/state.js";
 import type { CancelOutcome } from "../ledger.js";
+import { text } from "../sql/rows.js";
 import { textArray } from "./arrays.js";
 import type { Means } from "./changes.js";
-import { text, toJob } from "./rows.js";
+import { toJob } from "./rows.js";
 import type { RunStatement } from "./session.js";
 
 /** A job that goes back to the queue between the two statements is cancelled in the next round. */

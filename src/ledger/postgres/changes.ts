@@ -7,16 +7,19 @@ import type { Unsubscribe } from "../ledger.js";
 import type pg from "pg";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
+import { text } from "../sql/rows.js";
+import { Watchers } from "../sql/watchers.js";
 import { textArray } from "./arrays.js";
 import { Listener } from "./listener.js";
 import { changesMessages, changesPrefix, probeMessage, readMessage } from "./messages.js";
-import { text } from "./rows.js";
 import type { RunStatement } from "./session.js";
-import { Watchers } from "./watchers.js";
 import { WorkSignal } from "./work-signal.js";
 
 /** How often watched jobs are looked at while nothing can be heard. */
 const LOOK_EVERY_MS = 1_000;
+
+/** What a look says of a job that is not there. */
+const ABSENT = "";
 
 export interface ChangesPorts {
   /** Eight characters that name this ledger among all that share the channel. */
@@ -42,7 +45,7 @@ export interface Means {
 export class Changes {
   readonly #ports: ChangesPorts;
   readonly #elsewhere = newOrigin();
-  readonly #watchers = new Watchers();
+  readonly #watchers: Watchers;
   readonly #listener: Listener;
   readonly #workSignal: WorkSignal;
   #cancelLook: () => void = () => undefined;
@@ -51,6 +54,7 @@ export class Changes {
 
   constructor(ports: ChangesPorts) {
     this.#ports = ports;
+    this.#watchers = new Watchers((jobIds) => this.#lookAt(jobIds));
     this.#workSignal = new WorkSignal(ports.clock, () => {
       this.#sending = this.#send(changesPrefix(ports.origin, true)).catch((error: unknown) => {
         ports.logger.debug({ error: String(error) }, "could not tell others that there is work");
@@ -115,7 +119,7 @@ export class Changes {
 
   /** This process has changed these jobs; its statement has told others. */
   made(jobIds: readonly string[], work: boolean): void {
-    this.#watchers.changed(jobIds);
+    for (const jobId of jobIds) this.#watchers.changed(jobId);
     if (work) this.#watchers.work();
   }
 
@@ -152,8 +156,7 @@ export class Changes {
 
   async #lookIfDeaf(): Promise<void> {
     try {
-      if (!this.#listener.hears && this.#watchers.size > 0)
-        await this.#watchers.look((jobIds) => this.#lookAt(jobIds));
+      if (!this.#listener.hears && this.#watchers.size > 0) await this.#watchers.look();
     } catch (error) {
       this.#ports.logger.debug({ error: String(error) }, "could not look at watched jobs");
     } finally {
@@ -161,8 +164,9 @@ export class Changes {
     }
   }
 
-  async #lookAt(jobIds: readonly string[]): Promise<Map<string, string>> {
+  async #lookAt(jobIds: readonly string[]): Promise<string[]> {
     const rows = await this.#ports.run("look", [textArray(jobIds)]);
-    return new Map(rows.map((row) => [text(row[0]), text(row[1])]));
+    const found = new Map(rows.map((row) => [text(row[0]), text(row[1])]));
+    return jobIds.map((jobId) => found.get(jobId) ?? ABSENT);
   }
 }

@@ -1,9 +1,10 @@
 /** What workers call besides settle: the claim, and the beat that keeps it. */
 import type { Job } from "../../job/job.js";
 import type { ClaimedJob, ClaimRequest, HeartbeatAnswer, JobBeat, WorkerBeat } from "../ledger.js";
+import { AFTER_JOB, text } from "../sql/rows.js";
 import { int4Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
-import { AFTER_JOB, chunkSize, text, toJob } from "./rows.js";
+import { chunkSize, toJob } from "./rows.js";
 import type { RunStatement } from "./session.js";
 
 export async function claim(

@@ -12,15 +12,13 @@ import type {
   LedgerReport,
   ListQuery,
 } from "../ledger.js";
+import { AFTER_JOB, text, textOrNull } from "../sql/rows.js";
 import { textArray } from "./arrays.js";
 import {
-  AFTER_JOB,
   chunkSize,
   number,
   numberOrNull,
   storableAgeMs,
-  text,
-  textOrNull,
   toJob,
   toWorker,
   type Row,

@@ -1,13 +1,8 @@
-/** The one place that knows the order of a row's columns, and how the record and the row map to each other. */
-import { LedgerError } from "../../job/errors.js";
-import type { Job, Phase } from "../../job/job.js";
-import { toAttemptErrors } from "../sql/attempt-errors.js";
-import { ALL_STATUSES, type Status } from "../../job/state.js";
-import type { WorkerRecord } from "../ledger.js";
+/** How this ledger's statements read columns, and how their cells, which are all texts, are read. */
+import { JOB_COLUMNS, rowReader, unreadable, WORKER_COLUMNS, type Cell } from "../sql/rows.js";
 
 /** All values are read as the server writes them: text, or null. */
 export type Row = readonly (string | null)[];
-type Cell = string | null | undefined;
 
 const TIME_COLUMNS: ReadonlySet<string> = new Set([
   "run_at",
@@ -17,50 +12,6 @@ const TIME_COLUMNS: ReadonlySet<string> = new Set([
   "last_heartbeat",
   "cancel_requested_at",
 ]);
-
-const JOB_COLUMNS = [
-  "job_id",
-  "plan_id",
-  "phase",
-  "task",
-  "queue",
-  "status",
-  "priority",
-  "run_at",
-  "attempt",
-  "max_attempts",
-  "timeout_ms",
-  "created_at",
-  "started_at",
-  "finished_at",
-  "last_heartbeat",
-  "cancel_requested_at",
-  "worker_id",
-  "schema_version",
-  "error_message",
-  "request_id",
-  "idempotency_key",
-  "progress_json",
-  "attempt_errors",
-] as const;
-
-/** Where the payload or the result stands in the rows that have one. */
-export const AFTER_JOB = JOB_COLUMNS.length;
-
-const WORKER_COLUMNS = [
-  "worker_id",
-  "host",
-  "pid",
-  "pid_stamp",
-  "state",
-  "tasks_json",
-  "max_workers",
-  "processed",
-  "failed",
-  "cancelled",
-  "started_at",
-  "last_heartbeat",
-] as const;
 
 /** A time as ms since the epoch, whatever the session's time zone and date style. Whole ms are kept, so rounding is exact. */
 export const asMs = (time: string): string => `round(date_part('epoch', ${time}) * 1000)`;
@@ -109,93 +60,14 @@ export function storableAgeMs(ms: number): number {
   return Math.round(Math.min(Math.max(ms, -LONGEST_AGE_MS), LONGEST_AGE_MS));
 }
 
-export function toJob(row: Row): Job {
-  return {
-    jobId: text(row[0]),
-    planId: textOrNull(row[1]),
-    phase: phaseOrNull(row[2]),
-    task: text(row[3]),
-    queue: text(row[4]),
-    status: toStatus(row[5]),
-    priority: number(row[6]),
-    runAtMs: number(row[7]),
-    attempt: number(row[8]),
-    maxAttempts: number(row[9]),
-    timeoutMs: numberOrNull(row[10]),
-    createdAtMs: number(row[11]),
-    startedAtMs: numberOrNull(row[12]),
-    finishedAtMs: numberOrNull(row[13]),
-    lastHeartbeatMs: numberOrNull(row[14]),
-    cancelRequestedAtMs: numberOrNull(row[15]),
-    workerId: textOrNull(row[16]),
-    schemaVersion: number(row[17]),
-    errorMessage: textOrNull(row[18]),
-    requestId: textOrNull(row[19]),
-    idempotencyKey: textOrNull(row[20]),
-    progressJson: textOrNull(row[21]),
-    attemptErrors: toAttemptErrors(textOrNull(row[22])),
-  };
-}
-
-export function toWorker(row: Row): WorkerRecord {
-  return {
-    workerId: text(row[0]),
-    host: text(row[1]),
-    pid: number(row[2]),
-    pidStamp: text(row[3]),
-    state: row[4] === "draining" ? "draining" : "running",
-    tasks: toTasks(text(row[5])),
-    maxWorkers: number(row[6]),
-    processed: number(row[7]),
-    failed: number(row[8]),
-    cancelled: number(row[9]),
-    startedAtMs: number(row[10]),
-    lastHeartbeatMs: number(row[11]),
-  };
-}
-
-function toTasks(tasksJson: string): string[] {
-  try {
-    const names: unknown = JSON.parse(tasksJson);
-    return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
-  } catch {
-    throw unreadable("a list of tasks", tasksJson);
-  }
-}
-
-export function toStatus(cell: Cell): Status {
-  const status = ALL_STATUSES.find((known) => known === cell);
-  if (status === undefined) throw unreadable("a status", cell);
-  return status;
-}
-
-export function text(cell: Cell): string {
-  if (typeof cell !== "string") throw unreadable("text", cell);
-  return cell;
-}
-
-export function textOrNull(cell: Cell): string | null {
-  return cell === null ? null : text(cell);
-}
-
-export function number(cell: Cell): number {
+export function number(cell: Cell | undefined): number {
   const value = typeof cell === "string" ? Number(cell) : Number.NaN;
   if (Number.isNaN(value)) throw unreadable("a number", cell);
   return value;
 }
 
-export function numberOrNull(cell: Cell): number | null {
+export function numberOrNull(cell: Cell | undefined): number | null {
   return cell === null ? null : number(cell);
 }
 
-function phaseOrNull(cell: Cell): Phase | null {
-  if (cell === null || cell === "execute" || cell === "apply") return cell;
-  throw unreadable("a phase", cell);
-}
-
-function unreadable(what: string, cell: Cell): LedgerError {
-  return new LedgerError(
-    "ledger_unreadable",
-    `the ledger has ${JSON.stringify(cell ?? null)} where ${what} belongs: something else has written to it`,
-  );
-}
+export const { toJob, toWorker } = rowReader({ number, time: number });

@@ -3,9 +3,10 @@ import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
 import { TRANSITIONS, type Status } from "../../job/state.js";
 import { attemptMessage } from "../../job/transition.js";
 import type { Settlement } from "../ledger.js";
+import { textOrNull, toStatus } from "../sql/rows.js";
 import { float8Array, int4Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
-import { number, storableAgeMs, textOrNull, toStatus, type Row } from "./rows.js";
+import { number, storableAgeMs, type Row } from "./rows.js";
 
 interface Placed {
   readonly settlement: Settlement;

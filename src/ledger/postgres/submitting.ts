@@ -4,19 +4,11 @@ import type { Job, NewJob } from "../../job/job.js";
 import { DEFAULT_QUEUE, fingerprintOf, newlyQueued } from "../../job/transition.js";
 import { verdictsOn, type Asked, type Known } from "../admitting.js";
 import type { AdmissionBound, SubmitOutcome } from "../ledger.js";
+import { AFTER_JOB, textOrNull } from "../sql/rows.js";
 import { float8Array, int4Array, int8Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
 import { usedValue } from "./failures.js";
-import {
-  AFTER_JOB,
-  number,
-  numberOrNull,
-  storableAgeMs,
-  storableMs,
-  textOrNull,
-  toJob,
-  type Row,
-} from "./rows.js";
+import { number, numberOrNull, storableAgeMs, storableMs, toJob, type Row } from "./rows.js";
 import type { RunStatement } from "./session.js";
 
 /** Any depth is below it, and sums of it and a depth are exact. */

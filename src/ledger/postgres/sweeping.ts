@@ -9,9 +9,10 @@ import {
   type RescuedJob,
   type RescueLimit,
 } from "../ledger.js";
+import { text, toStatus } from "../sql/rows.js";
 import { textArray } from "./arrays.js";
 import type { Means } from "./changes.js";
-import { chunkSize, storableAgeMs, text, toStatus, type Row } from "./rows.js";
+import { chunkSize, storableAgeMs, type Row } from "./rows.js";
 
 /** The task's name follows. */
 const UNKNOWN_TASK = "UnknownTask: no living worker runs the task ";

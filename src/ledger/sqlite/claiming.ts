@@ -4,8 +4,8 @@
  * each shows its first few; what certainly comes before everything not shown is taken, and so on until
  * enough is taken or nothing is due.
  */
+import { text } from "../sql/rows.js";
 import type { OperationOf, Row } from "./protocol.js";
-import { text } from "./rows.js";
 import type { Statements } from "./statements.js";
 import type { Transaction } from "./transaction.js";
 import { byPlace, due, nextPriority, waitingGroups, type Group, type Place } from "./waiting.js";

@@ -1,9 +1,10 @@
 /** Runs one operation inside a transaction, and knows which kind of transaction a group needs. */
+import { textOrNull } from "../sql/rows.js";
 import { claim, hasDue } from "./claiming.js";
 import { counts, inspect, list, look } from "./looking.js";
 import { cancel, heartbeat, settle } from "./moving.js";
 import type { Answers, Operation, Verb } from "./protocol.js";
-import { textOrNull, toIso } from "./rows.js";
+import { toIso } from "./rows.js";
 import type { Statements } from "./statements.js";
 import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue } from "./sweeping.js";

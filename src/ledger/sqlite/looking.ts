@@ -1,7 +1,8 @@
 /** The verbs that only read. */
 import { ALL_STATUSES, isTerminal } from "../../job/state.js";
+import { text } from "../sql/rows.js";
 import type { Answers, Cell, OperationOf, Row } from "./protocol.js";
-import { integer, text } from "./rows.js";
+import { integer } from "./rows.js";
 import { STATUS_PLACES } from "./statements.js";
 import type { Transaction } from "./transaction.js";
 import { chunkSize, findStuck } from "./sweeping.js";

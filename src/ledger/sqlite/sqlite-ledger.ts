@@ -39,22 +39,13 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
+import { AFTER_JOB, text, textOrNull, toStatus } from "../sql/rows.js";
+import { Watchers } from "../sql/watchers.js";
 import { prepareFile } from "./database-file.js";
 import { toSettledJob, toSubmitOutcomes } from "./translating.js";
 import type { LedgerThreadData, Row } from "./protocol.js";
-import {
-  AFTER_JOB,
-  text,
-  textOrNull,
-  toCounts,
-  toJob,
-  toStatus,
-  toSubmittedRow,
-  toWorker,
-  toWorkerRow,
-} from "./rows.js";
+import { toCounts, toJob, toSubmittedRow, toWorker, toWorkerRow } from "./rows.js";
 import { ThreadLink } from "./thread-link.js";
-import { Watchers } from "./watchers.js";
 
 export interface SqliteLedgerOptions {
   /** The database file; it and its folder are made when missing. */

@@ -10,8 +10,9 @@
 import type { Database, Statement } from "better-sqlite3";
 import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
 import { ALL_STATUSES, TRANSITIONS, type JobEvent } from "../../job/state.js";
+import { JOB_COLUMNS, WORKER_COLUMNS } from "../sql/rows.js";
 import type { Row } from "./protocol.js";
-import { JOB_COLUMNS, SUBMITTED_COLUMNS, WORKER_COLUMNS } from "./rows.js";
+import { SUBMITTED_COLUMNS } from "./rows.js";
 
 const JOB = JOB_COLUMNS.join(", ");
 const from = (event: JobEvent): string => `status = '${TRANSITIONS[event].from}'`;
@@ -78,16 +79,16 @@ export const SQL = {
   stopRequested: `UPDATE async_jobs SET ${to("stop")}, finished_at = ?
     WHERE ${OWNED} AND cancel_requested_at IS NOT NULL`,
 
-  beatWorker: `INSERT INTO async_workers (${WORKER_COLUMNS.join(", ")}, started_at, last_heartbeat)
-    VALUES (${places(WORKER_COLUMNS.length + 2)})
+  beatWorker: `INSERT INTO async_workers (${WORKER_COLUMNS.join(", ")})
+    VALUES (${places(WORKER_COLUMNS.length)})
     ON CONFLICT (worker_id) DO UPDATE SET last_heartbeat = excluded.last_heartbeat,
-      ${WORKER_COLUMNS.slice(1)
+      ${WORKER_COLUMNS.slice(1, -2)
         .map((column) => `${column} = excluded.${column}`)
         .join(", ")}`,
   beatJob: `UPDATE async_jobs SET last_heartbeat = ?, progress_json = coalesce(?, progress_json)
     WHERE ${OWNED} RETURNING cancel_requested_at IS NOT NULL`,
   leave: "DELETE FROM async_workers WHERE worker_id = ?",
-  workers: `SELECT ${WORKER_COLUMNS.join(", ")}, started_at, last_heartbeat FROM async_workers
+  workers: `SELECT ${WORKER_COLUMNS.join(", ")} FROM async_workers
     ORDER BY started_at, worker_id`,
   livingTasks: "SELECT tasks_json FROM async_workers WHERE last_heartbeat >= ?",
   /** Forgets a worker that has no running job. Binds its id twice. */

@@ -1,7 +1,8 @@
 /** Submitting: the check against the bound and the keys, and the records, in one transaction. */
 import { roomBelow, verdictsOn, type Known } from "../admitting.js";
+import { AFTER_JOB, text, textOrNull } from "../sql/rows.js";
 import type { Answers, Cell, OperationOf, Row } from "./protocol.js";
-import { AFTER_JOB, FINGERPRINT_AT, KEY_AT, text, textOrNull } from "./rows.js";
+import { FINGERPRINT_AT, KEY_AT } from "./rows.js";
 import type { Transaction } from "./transaction.js";
 
 export function submit(tx: Transaction, operation: OperationOf<"submit">): Answers["submit"] {

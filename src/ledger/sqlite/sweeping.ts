@@ -2,8 +2,9 @@
 import { cleanText, MAX_ERROR_CHARS } from "../../job/limits.js";
 import { TRANSITIONS } from "../../job/state.js";
 import { STUCK_MESSAGE, WAIT_TIMEOUT_MESSAGE } from "../ledger.js";
+import { text, toTasks } from "../sql/rows.js";
 import type { Answers, OperationOf, Row } from "./protocol.js";
-import { integer, text, toIso, toTasks } from "./rows.js";
+import { integer, toIso } from "./rows.js";
 import type { Transaction } from "./transaction.js";
 import { overdue, waitingTasks } from "./waiting.js";
 

@@ -1,9 +1,10 @@
+import { text } from "../sql/rows.js";
 /**
  * Reading the queued jobs by the index that they are in: task, priority (larger first), due time, id.
  * A group is the jobs of one task and one priority. Going from group to group costs one step each,
  * so that what is not asked for (other tasks, later times) is passed over and never read.
  */
-import { integer, text } from "./rows.js";
+import { integer } from "./rows.js";
 import type { Statements } from "./statements.js";
 
 export interface Group {

@@ -6,7 +6,10 @@
  */
 import type { Unsubscribe } from "../ledger.js";
 
-/** Half a millisecond at the thread. */
+/** What a look finds of a job: differs when what others can see of it differs. */
+export type Look = number | string;
+
+/** Half a millisecond at SQLite's thread, some ms at a PostgreSQL server. */
 const LOOK_CHUNK = 500;
 
 type Listener = () => void;
@@ -14,18 +17,18 @@ type Listener = () => void;
 interface Watched {
   readonly listeners: Set<{ readonly call: Listener }>;
   /** As `look` answers; undefined before the first look, which then tells in any case. */
-  seen: number | undefined;
+  seen: Look | undefined;
 }
 
 export class Watchers {
   readonly #watched = new Map<string, Watched>();
   readonly #work = new Set<{ readonly call: Listener }>();
-  readonly #look: (jobIds: readonly string[]) => Promise<readonly number[]>;
+  readonly #look: (jobIds: readonly string[]) => Promise<readonly Look[]>;
   #looking = false;
   #lookAgain = false;
 
   /** @param look answers a number for each job that differs when what can be seen of it differs. */
-  constructor(look: (jobIds: readonly string[]) => Promise<readonly number[]>) {
+  constructor(look: (jobIds: readonly string[]) => Promise<readonly Look[]>) {
     this.#look = look;
   }
 
@@ -50,6 +53,11 @@ export class Watchers {
     return () => {
       this.#work.delete(listener);
     };
+  }
+
+  /** How many jobs are watched. */
+  get size(): number {
+    return this.#watched.size;
   }
 
   changed(jobId: string): void {

@@ -1,0 +1,152 @@
+/**
+ * The order of a row's columns as they are read, and what a row becomes: the same in both SQL ledgers,
+ * but for how numbers and times come, which each says of itself.
+ */
+import { LedgerError } from "../../job/errors.js";
+import type { Job, Phase } from "../../job/job.js";
+import { ALL_STATUSES, type Status } from "../../job/state.js";
+import type { WorkerRecord } from "../ledger.js";
+import { toAttemptErrors } from "./attempt-errors.js";
+
+export type Cell = string | number | null;
+
+/** The columns of a job as they are read, in this order. */
+export const JOB_COLUMNS = [
+  "job_id",
+  "plan_id",
+  "phase",
+  "task",
+  "queue",
+  "status",
+  "priority",
+  "run_at",
+  "attempt",
+  "max_attempts",
+  "timeout_ms",
+  "created_at",
+  "started_at",
+  "finished_at",
+  "last_heartbeat",
+  "cancel_requested_at",
+  "worker_id",
+  "schema_version",
+  "error_message",
+  "request_id",
+  "idempotency_key",
+  "progress_json",
+  "attempt_errors",
+] as const;
+
+/** Where the payload or the result stands in the rows that have one. */
+export const AFTER_JOB = JOB_COLUMNS.length;
+
+/** The columns of a worker as they are read, in this order. */
+export const WORKER_COLUMNS = [
+  "worker_id",
+  "host",
+  "pid",
+  "pid_stamp",
+  "state",
+  "tasks_json",
+  "max_workers",
+  "processed",
+  "failed",
+  "cancelled",
+  "started_at",
+  "last_heartbeat",
+] as const;
+
+/** How cells become numbers, and times in ms. Both throw where a cell is neither. */
+export interface CellReader {
+  readonly number: (cell: Cell | undefined) => number;
+  readonly time: (cell: Cell | undefined) => number;
+}
+
+/** What reads rows: the columns of a job or of a worker first; more may follow. */
+export function rowReader({ number, time }: CellReader): {
+  readonly toJob: (row: readonly Cell[]) => Job;
+  readonly toWorker: (row: readonly Cell[]) => WorkerRecord;
+} {
+  const numberOrNull = (cell: Cell | undefined): number | null =>
+    cell === null ? null : number(cell);
+  const timeOrNull = (cell: Cell | undefined): number | null => (cell === null ? null : time(cell));
+  return {
+    toJob: (row) => ({
+      jobId: text(row[0]),
+      planId: textOrNull(row[1]),
+      phase: phaseOrNull(row[2]),
+      task: text(row[3]),
+      queue: text(row[4]),
+      status: toStatus(row[5]),
+      priority: number(row[6]),
+      runAtMs: time(row[7]),
+      attempt: number(row[8]),
+      maxAttempts: number(row[9]),
+      timeoutMs: numberOrNull(row[10]),
+      createdAtMs: time(row[11]),
+      startedAtMs: timeOrNull(row[12]),
+      finishedAtMs: timeOrNull(row[13]),
+      lastHeartbeatMs: timeOrNull(row[14]),
+      cancelRequestedAtMs: timeOrNull(row[15]),
+      workerId: textOrNull(row[16]),
+      schemaVersion: number(row[17]),
+      errorMessage: textOrNull(row[18]),
+      requestId: textOrNull(row[19]),
+      idempotencyKey: textOrNull(row[20]),
+      progressJson: textOrNull(row[21]),
+      attemptErrors: toAttemptErrors(textOrNull(row[22])),
+    }),
+    toWorker: (row) => ({
+      workerId: text(row[0]),
+      host: text(row[1]),
+      pid: number(row[2]),
+      pidStamp: text(row[3]),
+      state: text(row[4]) === "draining" ? "draining" : "running",
+      tasks: toTasks(text(row[5])),
+      maxWorkers: number(row[6]),
+      processed: number(row[7]),
+      failed: number(row[8]),
+      cancelled: number(row[9]),
+      startedAtMs: time(row[10]),
+      lastHeartbeatMs: time(row[11]),
+    }),
+  };
+}
+
+/** @param tasksJson a JSON array of names; anything else in it is left out. */
+export function toTasks(tasksJson: string): string[] {
+  try {
+    const names: unknown = JSON.parse(tasksJson);
+    return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+  } catch {
+    throw unreadable("a list of tasks", tasksJson);
+  }
+}
+
+export function toStatus(cell: Cell | undefined): Status {
+  const status = ALL_STATUSES.find((known) => known === cell);
+  if (status === undefined) throw unreadable("a status", cell);
+  return status;
+}
+
+export function text(cell: Cell | undefined): string {
+  if (typeof cell !== "string") throw unreadable("text", cell);
+  return cell;
+}
+
+export function textOrNull(cell: Cell | undefined): string | null {
+  return cell === null ? null : text(cell);
+}
+
+function phaseOrNull(cell: Cell | undefined): Phase | null {
+  if (cell === null || cell === "execute" || cell === "apply") return cell;
+  throw unreadable("a phase", cell);
+}
+
+/** @param what was expected. */
+export function unreadable(what: string, cell: Cell | undefined): LedgerError {
+  return new LedgerError(
+    "ledger_unreadable",
+    `the ledger has ${JSON.stringify(cell ?? null)} where ${what} belongs: something else has written to it`,
+  );
+}
