@@ -14,6 +14,7 @@ const PAUSE_MS = 100;
 
 /** Nothing waits or runs, and the workers on the list are those that live, all of them. */
 export async function diagnose(fleet: Fleet, ledger: Ledger): Promise<string[]> {
+  await Promise.all(fleet.seats.map((seat) => seat.settled()));
   const living = (): number => fleet.workers.filter((seat) => seat.ready).length;
   for (let tries = 0; tries < TRIES; tries += 1) {
     if ((await ledger.workers()).length === living()) break;

@@ -73,6 +73,11 @@ export class Seat {
     this.idOfLife.set(name, id);
   }
 
+  /** Resolves when whoever was started here is up, or gone. */
+  async settled(): Promise<void> {
+    await this.#life?.up;
+  }
+
   /** kill -9; resolves when it is gone. */
   async kill(): Promise<void> {
     const life = this.#life;
