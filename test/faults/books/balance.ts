@@ -7,6 +7,7 @@ import {
   wrongEnds,
   wrongResults,
   wrongSightings,
+  wrongTrails,
 } from "./ends.js";
 import { lateNews } from "./news.js";
 import { crowdedWorkers, endsWithoutRuns, oddRuns } from "./runs.js";
@@ -16,6 +17,7 @@ const CHECKS: readonly ((books: Books) => Iterable<string>)[] = [
   wrongDelays,
   unfinishedJobs,
   wrongEnds,
+  wrongTrails,
   wrongResults,
   wrongSightings,
   oddRuns,

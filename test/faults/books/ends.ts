@@ -79,6 +79,24 @@ function wrongEnd(job: Job, accepted: Accepted | undefined): string | null {
   }
 }
 
+/** Most attempt errors that a record keeps. */
+const KEPT_ERRORS = 10;
+
+/** Every attempt but the last one says why there was another: its worker was lost, or it was told to fail. */
+export function* wrongTrails({ accepted, jobs }: Books): Generator<string> {
+  for (const { jobId, status, attempt, attemptErrors } of jobs.values()) {
+    // One that was cancelled while it waited has no last attempt.
+    if (status === "cancelled") continue;
+    const earlier = Math.max(0, attempt - 1);
+    if (attemptErrors.length !== Math.min(earlier, KEPT_ERRORS))
+      yield `${jobId} ended with attempt ${String(attempt)} and tells of ${String(attemptErrors.length)} before`;
+    const told = `Error: told to fail ${String(accepted.get(jobId)?.plan.part.n)}`;
+    for (const { attempt: failed, errorMessage } of attemptErrors)
+      if (errorMessage !== STUCK_MESSAGE && errorMessage !== told)
+        yield `${jobId} says of attempt ${String(failed)}: ${errorMessage}`;
+  }
+}
+
 /** A result is that of its own job, made by the run and the worker that the record names. */
 export function* wrongResults({ accepted, jobs, results, idOfLife }: Books): Generator<string> {
   for (const [jobId, result] of results) {
