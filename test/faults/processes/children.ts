@@ -8,6 +8,7 @@ import { resolve } from "node:path";
 
 const MAIN = resolve(import.meta.dirname, "../../../dist/cli/main.js");
 const living = new Set<ChildProcess>();
+let over = false;
 
 /** What was set for whoever starts the run must not leak into what it starts. */
 const ENV = Object.fromEntries(
@@ -36,14 +37,17 @@ export function startChild({ nodeArgs = [], args, cwd, env, log }: ChildOptions)
     });
     living.add(child);
     child.once("close", () => living.delete(child));
+    // A script that goes on while the run is being ended starts nobody any more.
+    if (over) child.kill("SIGKILL");
     return child;
   } finally {
     closeSync(stderr);
   }
 }
 
-/** Ends them at once; SIGKILL reaches stopped ones too. */
+/** Ends them at once, and those that are started from now on; SIGKILL reaches stopped ones too. */
 export function killAllChildren(): void {
+  over = true;
   for (const child of living) child.kill("SIGKILL");
 }
 
