@@ -67,8 +67,9 @@ async function main(): Promise<void> {
 }
 
 function endWith(signal: NodeJS.Signals): void {
-  killAllChildren();
-  void cleanUp().then(() => process.kill(process.pid, signal));
+  void killAllChildren()
+    .then(cleanUp)
+    .then(() => process.kill(process.pid, signal));
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, endWith);

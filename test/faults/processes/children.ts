@@ -46,9 +46,14 @@ export function startChild({ nodeArgs = [], args, cwd, env, log }: ChildOptions)
 }
 
 /** Ends them at once, and those that are started from now on; SIGKILL reaches stopped ones too. */
-export function killAllChildren(): void {
+export async function killAllChildren(): Promise<void> {
   over = true;
-  for (const child of living) child.kill("SIGKILL");
+  await Promise.all(
+    [...living].map((child) => {
+      child.kill("SIGKILL");
+      return new Promise((resolve) => child.once("close", resolve));
+    }),
+  );
 }
 
-process.once("exit", killAllChildren);
+process.once("exit", () => void killAllChildren());
