@@ -21,6 +21,7 @@ import {
 import type { Engine } from "../engine/api.js";
 import { diagnosticsJson } from "../http/diagnostics-json.js";
 import { refusalProblem } from "../http/errors.js";
+import { alreadyFinished, notFinished, payloadGone, withoutResult } from "../http/job-problems.js";
 import {
   FAULTS,
   jobJson,
@@ -72,20 +73,16 @@ export class LedgerJobs implements Jobs {
     const { job, resultJson } = found;
     if (resultJson !== null)
       return { kind: "done", envelopeJson: successJson(job.requestId, resultJson) };
-    return refusedBy({
-      ...notFinished(job),
-      ...(job.errorMessage === null ? {} : { reason: job.errorMessage }),
-    });
+    return refusedBy(withoutResult(job));
   }
 
   async cancel(jobId: string): Promise<CancelAnswer> {
     const id = parseJobId(jobId);
     const outcome = id === null ? ({ kind: "unknown" } as const) : await this.#engine.cancel(id);
     if (outcome.kind === "unknown") return outcome;
-    const state = STATES[outcome.job.status];
-    if (outcome.kind === "terminal")
-      return refusedBy({ fault: "conflict", error: `job already finished (state: ${state})` });
-    return { kind: outcome.kind, jobId: formatJobId(outcome.job.jobId), state };
+    const { kind, job } = outcome;
+    if (kind === "terminal") return refusedBy(alreadyFinished(job));
+    return { kind, jobId: formatJobId(job.jobId), state: STATES[job.status] };
   }
 
   async retry(jobId: string): Promise<RetryAnswer> {
@@ -99,11 +96,7 @@ export class LedgerJobs implements Jobs {
       case "not_finished":
         return refusedBy(notFinished(outcome.job));
       case "payload_gone":
-        return refusedBy({
-          fault: "conflict",
-          error: `job's input is gone: ${jobId}`,
-          detail: "a store in memory forgets the input of a job that has ended: submit it anew",
-        });
+        return refusedBy(payloadGone(jobId));
       case "full":
       case "not_ready":
         return refusedBy(refusalProblem(outcome, "jobs"));
@@ -144,10 +137,6 @@ export class LedgerJobs implements Jobs {
 function statusesOf(state: string): Status[] {
   const status = statusOf(state);
   return status === undefined ? [] : [status];
-}
-
-function notFinished(job: Job): Problem {
-  return { fault: "conflict", error: `job not finished (state: ${STATES[job.status]})` };
 }
 
 function refusedBy(problem: Problem): Refused {

@@ -1,15 +1,9 @@
 /** The completion for bash 3.2 and later: `source <(jobtable completion bash)`. */
 import type { Completions, Place } from "./model.js";
 
-export function bashCompletion({ program, places, valued }: Completions): string {
+export function bashCompletion({ program, places, valued, choices }: Completions): string {
   const name = `_${program}`;
   const known = places.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`);
-  const choices = new Map(
-    places
-      .flatMap(({ flags }) => flags)
-      .filter(({ values }) => values.length > 0)
-      .map(({ names, values }) => [names.join("|"), values.join(" ")]),
-  );
   return `# bash completion for ${program}
 ${name}() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]}
@@ -28,7 +22,7 @@ ${name}() {
   done
   COMPREPLY=()
   case $prev in
-${[...choices].map(([names, values]) => `    ${names}) COMPREPLY=($(compgen -W "${values}" -- "$cur")); return ;;`).join("\n")}
+${choices.map(({ names, values }) => `    ${names.join("|")}) COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`).join("\n")}
     ${valued.join("|")}) return ;;
   esac
   case $place in

@@ -7,6 +7,8 @@ export interface Completions {
   readonly places: readonly Place[];
   /** Flags that take a value, over all commands; the word after one is no command. */
   readonly valued: readonly string[];
+  /** Flags whose values can be told, each spelling once. */
+  readonly choices: readonly Pick<Flag, "names" | "values">[];
 }
 
 export interface Place {
@@ -33,10 +35,12 @@ export interface Flag {
 export function completionsOf(program: Command): Completions {
   const places = placesBelow(program, "");
   const flags = places.flatMap((place) => place.flags).filter(({ takesValue }) => takesValue);
+  const told = flags.filter(({ values }) => values.length > 0);
   return {
     program: program.name(),
     places,
     valued: [...new Set(flags.flatMap(({ names }) => names))],
+    choices: [...new Map(told.map((flag) => [flag.names.join(" "), flag])).values()],
   };
 }
 

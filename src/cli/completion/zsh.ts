@@ -1,15 +1,9 @@
 /** The completion for zsh: a file `_jobtable` in a folder of $fpath, or `source <(jobtable completion zsh)`. */
 import type { Completions, Flag, Place } from "./model.js";
 
-export function zshCompletion({ program, places, valued }: Completions): string {
+export function zshCompletion({ program, places, valued, choices }: Completions): string {
   const name = `_${program}`;
   const known = places.filter(({ path }) => path !== "").map(({ path }) => quote(path));
-  const choices = new Map(
-    places
-      .flatMap(({ flags }) => flags)
-      .filter(({ values }) => values.length > 0)
-      .map(({ names, values }) => [names.join("|"), values.map(quote).join(" ")]),
-  );
   return `#compdef ${program}
 ${name}() {
   local place="" word prev=\${words[CURRENT-1]}
@@ -28,7 +22,7 @@ ${name}() {
     esac
   done
   case $prev in
-${[...choices].map(([names, values]) => `    ${names}) compadd -- ${values}; return ;;`).join("\n")}
+${choices.map(({ names, values }) => `    ${names.join("|")}) compadd -- ${values.map(quote).join(" ")}; return ;;`).join("\n")}
     ${valued.join("|")}) _files; return ;;
   esac
   case $place in

@@ -7,13 +7,20 @@ import { readObject } from "../body.js";
 import type { HttpContext } from "../context.js";
 import { refusalProblem } from "../errors.js";
 import { onHangUp } from "../hang-up.js";
+import {
+  alreadyFinished,
+  jobNotFound,
+  notFinished,
+  payloadGone,
+  withoutResult,
+} from "../job-problems.js";
 import { listQuery, waitMs } from "../query.js";
 import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
 import type { JobParams, ListQuery, WaitQuery } from "../schemas.js";
 import { readSubmission } from "../submission.js";
-import { acceptedJson, jobJson, STATES, successJson, type Problem } from "../wire.js";
+import { acceptedJson, jobJson, STATES, successJson } from "../wire.js";
 
 const shape = "job" as const;
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
@@ -107,17 +114,13 @@ function retry({ engine }: HttpContext, replies: Replies): Handler {
         answerAccepted(replies, reply, outcome.job);
         return;
       case "unknown":
-        replies.refuse(reply, jobNotFound(request));
+        replies.refuse(reply, jobNotFound(idOf(request)));
         return;
       case "not_finished":
         replies.refuse(reply, notFinished(outcome.job));
         return;
       case "payload_gone":
-        replies.refuse(reply, {
-          fault: "conflict",
-          error: `job's input is gone: ${idOf(request)}`,
-          detail: "a store in memory forgets the input of a job that has ended: submit it anew",
-        });
+        replies.refuse(reply, payloadGone(idOf(request)));
         return;
       case "full":
       case "not_ready":
@@ -156,7 +159,7 @@ function wait({ engine, clock, waits }: HttpContext, replies: Replies): Handler 
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
     if (jobId === null) {
-      replies.refuse(reply, jobNotFound(request));
+      replies.refuse(reply, jobNotFound(idOf(request)));
       return;
     }
     const hangUp = onHangUp(reply);
@@ -181,13 +184,12 @@ function result({ engine }: HttpContext, replies: Replies): Handler {
     const jobId = parseJobId(idOf(request));
     const found = jobId === null ? null : await engine.result(jobId);
     if (found === null) {
-      replies.refuse(reply, jobNotFound(request));
+      replies.refuse(reply, jobNotFound(idOf(request)));
       return;
     }
     const { job, resultJson } = found;
     if (job.status !== "succeeded") {
-      const reason = job.errorMessage ?? (job.status === "cancelled" ? "cancelled" : undefined);
-      replies.refuse(reply, { ...notFinished(job), ...(reason === undefined ? {} : { reason }) });
+      replies.refuse(reply, withoutResult(job));
       return;
     }
     if (resultJson === null) throw new Error(`succeeded without a result: ${job.jobId}`);
@@ -200,23 +202,21 @@ function cancel({ engine }: HttpContext, replies: Replies): Handler {
     const jobId = parseJobId(idOf(request));
     const outcome = jobId === null ? ({ kind: "unknown" } as const) : await engine.cancel(jobId);
     if (outcome.kind === "unknown") {
-      replies.refuse(reply, jobNotFound(request));
+      replies.refuse(reply, jobNotFound(idOf(request)));
       return;
     }
     const { job } = outcome;
-    const state = STATES[job.status];
     if (outcome.kind === "terminal") {
-      const error = `job already finished (state: ${state})`;
-      replies.refuse(reply, { fault: "conflict", error });
+      replies.refuse(reply, alreadyFinished(job));
       return;
     }
-    const body = `{"job_id":"${formatJobId(job.jobId)}","state":"${state}"}`;
+    const body = `{"job_id":"${formatJobId(job.jobId)}","state":"${STATES[job.status]}"}`;
     replies.answer(reply, outcome.kind === "cancelled" ? 200 : 202, body);
   };
 }
 
 function answerJob(replies: Replies, reply: FastifyReply, job: Job | null, nowMs: number): void {
-  if (job === null) replies.refuse(reply, jobNotFound(reply.request));
+  if (job === null) replies.refuse(reply, jobNotFound(idOf(reply.request)));
   else replies.answer(reply, 200, jobJson(job, nowMs));
 }
 
@@ -224,14 +224,6 @@ function answerAccepted(replies: Replies, reply: FastifyReply, job: Job): void {
   const jobId = formatJobId(job.jobId);
   void reply.header("location", `/jobs/${jobId}`);
   replies.answer(reply, 202, acceptedJson(jobId, STATES[job.status]));
-}
-
-function notFinished({ status }: Job): Problem {
-  return { fault: "conflict", error: `job not finished (state: ${STATES[status]})` };
-}
-
-function jobNotFound(request: FastifyRequest): Problem {
-  return { fault: "not_found", error: `job not found: ${idOf(request)}` };
 }
 
 function idOf(request: FastifyRequest): string {

@@ -27,7 +27,7 @@ export class Watchers {
   #looking = false;
   #lookAgain = false;
 
-  /** @param look answers a number for each job that differs when what can be seen of it differs. */
+  /** @param look answers for each job, in order. */
   constructor(look: (jobIds: readonly string[]) => Promise<readonly Look[]>) {
     this.#look = look;
   }

@@ -2,6 +2,7 @@
 import { STATES } from "../../../src/http/wire.js";
 import { isTerminal } from "../../../src/job/state.js";
 import type { Job } from "../../../src/job/job.js";
+import { MAX_ATTEMPT_ERRORS } from "../../../src/job/limits.js";
 import { STUCK_MESSAGE } from "../../../src/ledger/ledger.js";
 import type { Accepted } from "../load/submitters.js";
 import type { Performed } from "../tasks/performance.js";
@@ -79,16 +80,13 @@ function wrongEnd(job: Job, accepted: Accepted | undefined): string | null {
   }
 }
 
-/** Most attempt errors that a record keeps. */
-const KEPT_ERRORS = 10;
-
 /** Every attempt but the last one says why there was another: its worker was lost, or it was told to fail. */
 export function* wrongTrails({ accepted, jobs }: Books): Generator<string> {
   for (const { jobId, status, attempt, attemptErrors } of jobs.values()) {
     // One that was cancelled while it waited has no last attempt.
     if (status === "cancelled") continue;
     const earlier = Math.max(0, attempt - 1);
-    if (attemptErrors.length !== Math.min(earlier, KEPT_ERRORS))
+    if (attemptErrors.length !== Math.min(earlier, MAX_ATTEMPT_ERRORS))
       yield `${jobId} ended with attempt ${String(attempt)} and tells of ${String(attemptErrors.length)} before`;
     const told = `Error: told to fail ${String(accepted.get(jobId)?.plan.part.n)}`;
     for (const { attempt: failed, errorMessage } of attemptErrors)
