@@ -27,6 +27,7 @@ interface Life {
   /** What the process said when it was up, first group: a worker's id. */
   readonly up: Promise<string | null>;
   ready: boolean;
+  paused: boolean;
   mood: Mood;
 }
 
@@ -39,16 +40,16 @@ export class Seat {
   readonly idOfLife = new Map<string, string>();
   #lives = 0;
   #life: Life | null = null;
-  #paused = false;
 
   constructor(options: SeatOptions) {
     this.#options = options;
     this.name = options.name;
   }
 
-  /** Up, and not held by a pause. */
+  /** Up, and neither held by a pause nor about to go. */
   get ready(): boolean {
-    return this.#life?.ready === true && !this.#paused;
+    const life = this.#life;
+    return life !== null && life.ready && !life.paused && life.mood === "running";
   }
 
   /** Starts a process; resolves when it is up, or was killed before. */
@@ -61,6 +62,7 @@ export class Seat {
       command,
       up: command.says(this.#options.ready).then((found) => found?.[1] ?? null),
       ready: false,
+      paused: false,
       mood: "running",
     };
     this.#life = life;
@@ -83,7 +85,6 @@ export class Seat {
     const life = this.#life;
     if (life === null) return;
     life.mood = "killed";
-    this.#paused = false;
     life.command.signal("SIGKILL");
     await life.command.ended;
   }
@@ -92,11 +93,11 @@ export class Seat {
   async pause(ms: number): Promise<void> {
     const life = this.#life;
     if (life === null) return;
-    this.#paused = true;
+    life.paused = true;
     life.command.signal("SIGSTOP");
     await pause(ms);
     life.command.signal("SIGCONT");
-    if (this.#life === life) this.#paused = false;
+    life.paused = false;
   }
 
   /** SIGTERM, once it is up; it has to end in order. Idempotent. */
