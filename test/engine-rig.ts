@@ -178,7 +178,7 @@ function recordingObserver(seen: string[]): EngineObserver {
   };
 }
 
-type Verb = Exclude<keyof Ledger, "kind" | "watch" | "onWork">;
+type Verb = Exclude<keyof Ledger, "kind" | "plans" | "watch" | "onWork">;
 
 /** The connection to a ledger, which a test can cut: the ledger itself goes on. */
 export class Connection {
@@ -203,6 +203,9 @@ export class Connection {
       };
     this.ledger = {
       kind: ledger.kind,
+      get plans() {
+        return ledger.plans;
+      },
       submit: through("submit", (...args) => ledger.submit(...args)),
       claim: through("claim", (...args) => ledger.claim(...args)),
       settle: through("settle", (...args) => ledger.settle(...args)),

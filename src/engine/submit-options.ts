@@ -1,5 +1,6 @@
 /** The options of a submit, checked: each complaint names the option and what it takes. */
 import {
+  isStorable,
   MAX_ATTEMPTS,
   MAX_DELAY_MS,
   MAX_IDEMPOTENCY_KEY_CHARS,
@@ -37,7 +38,5 @@ export function keyFault(key: unknown): string | null {
   const isBounded =
     typeof key === "string" && key.length >= 1 && key.length <= MAX_IDEMPOTENCY_KEY_CHARS;
   if (!isBounded) return `must be text of 1 to ${String(MAX_IDEMPOTENCY_KEY_CHARS)} characters`;
-  return key.isWellFormed() && !key.includes("\0")
-    ? null
-    : "must not hold NUL characters or lone surrogates";
+  return isStorable(key) ? null : "must not hold NUL characters or lone surrogates";
 }

@@ -26,6 +26,18 @@ export const MAX_DELAY_MS = 365 * 86_400_000;
 export const MAX_TIMEOUT_MS = 30 * 86_400_000;
 /** Jobs on one page of a list. */
 export const MAX_PAGE = 1_000;
+/** A line of a list; names of plans are for people. */
+export const MAX_PLAN_NAME_CHARS = 200;
+/** As UTF-8. Name and path stand in one entry of an index, which in PostgreSQL takes 2,704 bytes. */
+export const MAX_PATH_BYTES = 2_000;
+/** Of one phase: more is a program, which belongs into a file of its own. */
+export const MAX_PLAN_STEPS = 100;
+/** Of a plan's definition, of a step's record and of a run's outcome, each as JSON: they are answered together. */
+export const MAX_PLAN_JSON_CHARS = 1_048_576;
+/** What a step of a plan wrote, as far as it is kept. */
+export const MAX_STEP_LOG_CHARS = 1_048_576;
+/** A patch is kept in one row; a plan that changes more than this makes what belongs into a file store. */
+export const MAX_PATCH_BYTES = 64 * 1024 * 1024;
 
 /** Letters, digits, `_`, `-` and `.`; it stands in URLs, metrics and file names. */
 export const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
@@ -38,6 +50,11 @@ export const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 export function cleanText(text: string, maxChars: number): string {
   const bounded = text.length > maxChars ? `${cut(text, maxChars - 1)}…` : text;
   return bounded.toWellFormed().replaceAll("\0", "\uFFFD");
+}
+
+/** Whether every ledger keeps the text exactly as it is. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0");
 }
 
 /** The first `length` units, one less where that would tear a surrogate pair apart. */

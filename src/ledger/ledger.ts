@@ -14,10 +14,14 @@
  */
 import type { Claim, Job, NewJob } from "../job/job.js";
 import type { Status } from "../job/state.js";
+import type { PlanRecords } from "./plan-records.js";
 
 export interface Ledger {
   /** `memory`, `sqlite` or `postgres`; for logs and diagnostics. */
   readonly kind: string;
+
+  /** What is kept of plans; its verbs keep to the rules of the others. */
+  readonly plans: PlanRecords;
 
   /**
    * Records new jobs as queued while queued + running stays at or below `maxDepth`; what would
@@ -281,15 +285,6 @@ export interface EvictLimit {
   /** Most terminal jobs to keep. */
   readonly keep: number;
   readonly chunk: number;
-}
-
-/** What opening a ledger would run to bring it to this version. */
-export interface MigrationPlan {
-  /** The number of the last migration that it has seen; 0: it does not exist yet. */
-  readonly from: number;
-  readonly to: number;
-  /** One text for each step, in order; empty where it is up to date. */
-  readonly statements: readonly string[];
 }
 
 /** The message of a job whose worker was lost; operators and tests look for these words. */

@@ -4,27 +4,39 @@
  * texts are JSON that belongs to src/plan/ and mean nothing here; times are the ledger's own.
  *
  * A run is named by the job that runs it, and outlives it: retention of jobs does not touch plans. Of
- * each plan the newest `KEPT_RUNS` runs are kept, and the newest one that has a patch.
+ * each plan the newest `KEPT_RUNS` runs are kept, and the newest one that has a patch; of plans, with
+ * all of their runs, the `KEPT_PLANS` used last.
+ *
+ * Every verb is atomic and safe to call from any number of processes at once. It rejects with a
+ * `LedgerError` as those of the ledger do, or with an `Error` where a value can't be kept: then nothing
+ * of the call was recorded (storable-plans.ts has the bounds). What `use`, `begin` and `finish` have
+ * answered is on disk; a step may be lost with the power.
  */
 import type { Phase } from "../job/job.js";
 
 /** Of one plan, both phases counted. */
 export const KEPT_RUNS = 20;
+/** Workspaces come and go with checkouts; what nobody used since a thousand others is let go. */
+export const KEPT_PLANS = 1_000;
 
 export interface PlanRecords {
   /**
    * Records that a plan was used, and answers its record: that of its name and workspace, or a new one
-   * with the id given. One atomic step, so that two at once get one id.
+   * with the id given. One step, so that two at once get one id. Forgets plans beyond `KEPT_PLANS`.
    */
   use(plan: PlanSeen): Promise<PlanRecord>;
 
-  /** By id (26 characters) or by name: all that it may mean, last used first; at most `limit`. */
+  /** By id (26 characters) or by name: all that it may mean, last used first; at most `limit`, up to `MAX_PAGE`. */
   find(idOrName: string, limit: number): Promise<PlanRecord[]>;
 
-  /** Last used first. */
+  /** Last used first; at most `limit`, up to `MAX_PAGE`. */
   list(limit: number): Promise<PlanRecord[]>;
 
-  /** Records a run before its job is submitted, and forgets those beyond `KEPT_RUNS`. */
+  /**
+   * Records a run before its job is submitted, and forgets those beyond `KEPT_RUNS`. Rejects with an
+   * `Error` where the plan is not known, or the job has a run already. A run without an outcome whose
+   * job is not there was never submitted, or forgotten by retention.
+   */
   begin(run: NewPlanRun): Promise<void>;
 
   /** Records a step of a run, or replaces it. Nothing happens where the run is not known. */
@@ -33,16 +45,17 @@ export interface PlanRecords {
   /** Records what became of a run; a later call replaces it. Nothing happens where the run is not known. */
   finish(outcome: RunOutcomeRecord): Promise<void>;
 
-  /** Of one run, with its steps in order; null where it is not known. */
-  run(jobId: string): Promise<(PlanRun & { readonly steps: readonly StepRecord[] }) | null>;
+  /** One run, with its steps in order, in one look; null where it is not known. */
+  run(jobId: string): Promise<PlanRunWithSteps | null>;
 
-  /** The runs of a plan, newest first. */
+  /** The runs of a plan, newest first: by when they began, then by id. */
   runs(planId: string): Promise<PlanRun[]>;
 
-  /** Null where there is none. */
+  /** Null where there is none. One of no bytes is one. */
   patch(jobId: string): Promise<Uint8Array | null>;
 }
 
+/** `name` and `workspace` together are one plan, and so are kept as they are, or refused. */
 export interface PlanSeen {
   /** 26-character ULID, for a plan that is new. */
   readonly planId: string;
@@ -59,7 +72,7 @@ export interface PlanRecord extends PlanSeen {
 }
 
 export interface NewPlanRun {
-  /** Of the job that runs it. */
+  /** 26-character ULID of the job that runs it. */
   readonly jobId: string;
   readonly planId: string;
   readonly phase: Phase;
@@ -75,12 +88,16 @@ export interface PlanRun extends NewPlanRun {
   readonly patchBytes: number | null;
 }
 
+export interface PlanRunWithSteps extends PlanRun {
+  readonly steps: readonly StepRecord[];
+}
+
 export interface StepRecord {
   readonly jobId: string;
-  /** Place in the phase, from 0. */
+  /** Place in the phase, from 0 to below `MAX_PLAN_STEPS`. */
   readonly step: number;
   readonly recordJson: string;
-  /** What it wrote, bounded by whoever ran it. */
+  /** What it wrote, bounded by whoever ran it; beyond `MAX_STEP_LOG_CHARS` its end is cut off. */
   readonly log: string;
 }
 

@@ -40,6 +40,7 @@ import type {
 import { Book, type Turn } from "./book.js";
 import { Listeners } from "./listeners.js";
 import { counts, inspect } from "./looks.js";
+import { MemoryPlans } from "./memory-plans.js";
 import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue, type ExpireLimit } from "./sweeps.js";
 
@@ -55,6 +56,7 @@ export function openMemoryLedger({ clock }: { readonly clock: Clock }): Ledger {
 
 class MemoryLedger implements Ledger {
   readonly kind = "memory";
+  readonly plans = new MemoryPlans((body) => this.#verb(body));
   readonly #clock: Clock;
   readonly #book = new Book();
   readonly #watchers = new Listeners();

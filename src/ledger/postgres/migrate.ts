@@ -16,7 +16,7 @@ import type pg from "pg";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Connect } from "./connections.js";
-import type { MigrationPlan } from "../ledger.js";
+import type { MigrationPlan } from "../migration-plan.js";
 import {
   missingOf,
   planOf,

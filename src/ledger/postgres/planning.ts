@@ -1,6 +1,6 @@
 /** What opening a schema as a ledger would change in it, without changing it. */
 import type { Logger } from "../../runtime/logger.js";
-import type { MigrationPlan } from "../ledger.js";
+import type { MigrationPlan } from "../migration-plan.js";
 import { parseAddress } from "./address.js";
 import { Connections } from "./connections.js";
 import { migrations, plan } from "./migrate.js";

@@ -114,6 +114,10 @@ class PostgresLedger implements Ledger {
     this.within = within(address, changes, (body) => this.#verb(body));
   }
 
+  get plans(): never {
+    throw new Error("this ledger keeps no plans yet");
+  }
+
   listen(): Promise<void> {
     return this.#means.changes.listen();
   }

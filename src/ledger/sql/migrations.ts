@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { LedgerError } from "../../job/errors.js";
-import type { MigrationPlan } from "../ledger.js";
+import type { MigrationPlan } from "../migration-plan.js";
 
 export interface Migration {
   readonly number: number;

@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { missingOf, planOf, recordOf, type Migration } from "../sql/migrations.js";
-import type { MigrationPlan } from "../ledger.js";
+import type { MigrationPlan } from "../migration-plan.js";
 import { explain, toError } from "./failures.js";
 import { applied, CREATE_TABLE, ledgerAt, migrations, RECORD } from "./migrate.js";
 

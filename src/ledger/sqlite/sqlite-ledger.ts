@@ -99,6 +99,10 @@ class SqliteLedger implements Ledger {
     return this.#link.open();
   }
 
+  get plans(): never {
+    throw new Error("this ledger keeps no plans yet");
+  }
+
   submit(jobs: readonly NewJob[], { maxDepth, whole }: AdmissionBound): Promise<SubmitOutcome[]> {
     const nowMs = this.#clock.nowMs();
     const records: Job[] = [];
