@@ -179,7 +179,8 @@ function run(file: string, args: readonly string[], user: User | null): void {
   if (status !== 0) throw new Error(`${file} failed: ${stderr}`, { cause: error });
 }
 
-function freePort(): Promise<number> {
+/** A port of this machine on which nothing listens right now. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", reject);

@@ -25,7 +25,8 @@ beforeEach(async () => {
   await rig.engine.start();
   const { engine, clock } = rig;
   app = createHttpApp({
-    engine,
+    tasks: engine.tasks,
+    engine: () => engine,
     clock,
     logger: silentLogger,
     metrics: createMetrics({ tasks: engine.tasks.names, clock, processMetrics: false }),

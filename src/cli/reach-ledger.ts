@@ -1,7 +1,8 @@
 /**
  * The start of a process that serves, while its database server is not there yet: under a service
  * manager both are started at once, and the server may come up seconds later, or restart just now. So
- * what can't be reached is waited for, however long it takes, and the log says so; what can never
+ * what can't be reached is waited for, however long it takes, and the log says so (and `serve` listens
+ * meanwhile, so that it is not taken for dead); what can never
  * work (a refused login, a newer schema, a wrong setting) fails at once. So does a SQLite file: it is
  * on this machine, or the path is wrong.
  */

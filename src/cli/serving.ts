@@ -1,14 +1,17 @@
 /**
- * A serving process from its start to its end. The address is printed when requests are served, not
- * before. It stops in this order: /ready answers 503 and nothing new is taken, running jobs end and
+ * A serving process from its start to its end. It listens at once, so that whoever watches it sees
+ * that it is alive while it waits for its database server; the address is printed when requests are
+ * served, not before. It stops in this order: /ready answers 503 and nothing new is taken, running jobs end and
  * are recorded, requests under way are answered, the ledger is closed.
  */
 import { openLedger } from "../compose.js";
 import { stallGuardOn } from "../compose/stall-guard.js";
-import { createEngine } from "../engine/engine.js";
 import type { Config } from "../config/settings.js";
+import type { Engine } from "../engine/api.js";
+import { createEngine } from "../engine/engine.js";
 import { createHttpApp } from "../http/app.js";
 import { createMetrics } from "../http/metrics.js";
+import type { Ledger } from "../ledger/ledger.js";
 import { systemClock } from "../runtime/clock.js";
 import { createLogger, type Logger } from "../runtime/logger.js";
 import { createTaskRegistry, type RegisteredTask } from "../task/registry.js";
@@ -65,9 +68,26 @@ async function start(parts: ServerParts): Promise<string | null> {
   const reach = { store: config.store, clock: systemClock, logger, stopped };
   const registry = createTaskRegistry(tasks);
   const metrics = createMetrics({ tasks: registry.names });
-  const ledger = await reachLedger(() => openLedger(config.store, { logger }), reach);
+  let ledger: Ledger | null = null;
+  let serving: Engine | null = null;
+  // Before the server, so that it is closed after it.
+  closers.add("ledger", async () => ledger?.close());
+  const app = createHttpApp({
+    tasks: registry,
+    engine: () => serving,
+    settings: config,
+    logger,
+    metrics,
+  });
+  closers.add("http", () => closeApp(app));
+  // The port is taken before the engine starts: where it can't be had, no job is begun.
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    throw listenError(error, config);
+  }
+  ledger = await reachLedger(() => openLedger(config.store, { logger }), reach);
   if (ledger === null) return null;
-  closers.add("ledger", () => ledger.close());
   const engine = createEngine({
     ledger,
     tasks: registry,
@@ -77,16 +97,9 @@ async function start(parts: ServerParts): Promise<string | null> {
     worker,
     stallGuard: stallGuardOn(config.store, logger),
   });
-  const app = createHttpApp({ engine, settings: config, logger, metrics });
-  closers.add("http", () => closeApp(app));
-  // The port is taken before the engine starts: where it can't be had, no job is begun.
-  try {
-    await app.listen({ host: config.host, port: config.port });
-  } catch (error) {
-    throw listenError(error, config);
-  }
   closers.add("engine", () => engine.stop());
   await reachLedger(() => engine.start(), reach);
+  serving = engine;
   return urlOf(config.host, portOf(app.server.address(), config.port));
 }
 

@@ -1,7 +1,14 @@
 import type { FastifyInstance } from "fastify";
 import { METHODS } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
-import { appOn, job, stillClock, WIRE_ID } from "../../test/http/scripted-engine.js";
+import {
+  appOn,
+  job,
+  scriptedEngine,
+  stillClock,
+  WIRE_ID,
+} from "../../test/http/scripted-engine.js";
+import type { Engine } from "../engine/api.js";
 import { LedgerError } from "../job/errors.js";
 import type { LogFields, Logger } from "../runtime/logger.js";
 import { silentLogger } from "../runtime/logger.js";
@@ -267,6 +274,57 @@ describe("the token", () => {
       expect((await app.inject(url)).statusCode).toBe(200);
       expect((await app.inject({ method: "HEAD", url })).statusCode).toBe(200);
     }
+  });
+});
+
+describe("before the engine is there", () => {
+  const early = (settings: Parameters<typeof appOn>[1] = {}): FastifyInstance =>
+    on({}, settings, { engine: () => null });
+  const detail = "the ledger has not been reached yet";
+
+  test("it is alive, and not ready", async () => {
+    expect((await early().inject("/healthz")).statusCode).toBe(200);
+    const ready = await early().inject("/ready");
+    expect(ready.statusCode).toBe(503);
+    expect(ready.json()).toEqual({ status: "not ready", reason: detail });
+  });
+
+  test.each([
+    ["POST", "/tasks/ocr", "envelope"],
+    ["POST", "/", "envelope"],
+    ["GET", "/diagnostics", "envelope"],
+    ["GET", "/metrics", "envelope"],
+    ["GET", "/openapi.json", "envelope"],
+    ["GET", "/nowhere", "envelope"],
+    ["POST", "/jobs", "job"],
+    ["GET", "/jobs", "job"],
+    ["DELETE", "/jobs", "job"],
+    ["GET", `/jobs/${WIRE_ID}/wait`, "job"],
+    ["POST", `/jobs/${WIRE_ID}/retry`, "job"],
+  ] as const)("%s %s comes too early", async (method, url, shape) => {
+    const reply = await early().inject({ method, url, headers: JSON_HEADERS, payload: "{}" });
+    expectOurs(reply, shape);
+    expect(reply.statusCode).toBe(503);
+    expect(reply.headers["retry-after"]).toBe("5");
+    expect(reply.json()).toMatchObject({
+      code: 65,
+      [shape === "job" ? "error" : "msg"]: "service not ready",
+      detail,
+    });
+  });
+
+  test("strangers learn nothing but that", async () => {
+    const reply = await early({ authToken: "t" }).inject("/jobs");
+    expect(reply.statusCode).toBe(401);
+  });
+
+  test("it serves from when the engine is there", async () => {
+    let engine: Engine | null = null;
+    const app = on({}, {}, { engine: () => engine });
+    expect((await app.inject(`/jobs/${WIRE_ID}`)).statusCode).toBe(503);
+    engine = scriptedEngine({ get: async () => job() });
+    expect((await app.inject(`/jobs/${WIRE_ID}`)).statusCode).toBe(200);
+    expect((await app.inject("/ready")).statusCode).toBe(200);
   });
 });
 

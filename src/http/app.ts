@@ -3,6 +3,9 @@
  * under way. Every reply, also to what is not HTTP, is JSON in one of two shapes. Closing it lets
  * requests under way finish, ends waits with what they know, and answers newcomers on open
  * connections with 503.
+ *
+ * It may listen before the engine is there, while a database server is waited for: then the process
+ * is alive (/healthz), not ready, and everything else is answered with 503.
  */
 import swagger from "@fastify/swagger";
 import { TypeBoxValidatorCompiler } from "@fastify/type-provider-typebox";
@@ -12,11 +15,13 @@ import fastify, {
   type onRequestHookHandler,
 } from "fastify";
 import type { Engine } from "../engine/api.js";
+import { JobtableError } from "../job/errors.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
+import type { TaskRegistry } from "../task/registry.js";
 import { tokenCheck } from "./auth.js";
 import { acceptJsonOnly } from "./body.js";
-import type { Entry, HttpContext, HttpSettings } from "./context.js";
+import { NOT_REACHED, type Entry, type HttpContext, type HttpSettings } from "./context.js";
 import { errorHandler } from "./errors.js";
 import { malformedHandler } from "./malformed.js";
 import type { Metrics } from "./metrics.js";
@@ -35,7 +40,10 @@ import type { Problem } from "./wire.js";
 export type { HttpSettings } from "./context.js";
 
 export interface HttpOptions {
-  readonly engine: Engine;
+  /** Those of the engine. */
+  readonly tasks: TaskRegistry;
+  /** Null until it serves. */
+  readonly engine: () => Engine | null;
   readonly settings: HttpSettings;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -51,12 +59,19 @@ const REQUEST_TIMEOUT_MS = 300_000;
 const HEADERS_TIMEOUT_MS = 60_000;
 /** Room for a task name or id in which every character is percent-encoded; what is longer names nothing. */
 const MAX_PARAM_CHARS = 1_000;
-const RETRY_AFTER_CLOSING_S = 5;
+/** A server that restarts is rarely away for less, nor is what this one waits for. */
+const RETRY_AFTER_S = 5;
 
 /** Ready to listen. Close it before the engine's ledger; see the file's comment for what that does. */
 export function createHttpApp(options: HttpOptions): FastifyInstance {
   const context: HttpContext = {
-    engine: options.engine,
+    tasks: options.tasks,
+    engineIfThere: options.engine,
+    get engine() {
+      const engine = options.engine();
+      if (engine === null) throw new JobtableError("not_ready", NOT_REACHED);
+      return engine;
+    },
     settings: options.settings,
     logger: options.logger,
     metrics: options.metrics,
@@ -87,7 +102,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     replies.refuse(reply, { fault: "not_found" });
   });
 
-  const { tasks } = context.engine;
+  const { tasks } = context;
   const { asyncEnabled, authToken } = context.settings;
   const defaultTask =
     context.settings.defaultTask ?? (tasks.names.length === 1 ? (tasks.names[0] ?? null) : null);
@@ -136,6 +151,10 @@ function createServer(
   return app;
 }
 
+function notReady(detail: string): Problem {
+  return { fault: "not_ready", detail, retryAfterS: RETRY_AFTER_S };
+}
+
 /** Judges every request before its body is read, and hangs on it what its answer will need. */
 function createGate(
   context: HttpContext,
@@ -146,11 +165,10 @@ function createGate(
   const judge = (entry: Entry, { headers, raw }: FastifyRequest): Problem | null => {
     if (headers.host === undefined && raw.httpVersion === "1.1")
       return { fault: "bad_request", detail: "the Host header is missing" };
-    if (entry.isPublic) return null;
-    if (!isAuthorized(headers.authorization)) return { fault: "unauthorized" };
-    if (!context.closing) return null;
-    const detail = "the server is going down";
-    return { fault: "not_ready", detail, retryAfterS: RETRY_AFTER_CLOSING_S };
+    if (!entry.isPublic && !isAuthorized(headers.authorization)) return { fault: "unauthorized" };
+    if (!entry.isPublic && context.closing) return notReady("the server is going down");
+    if (!entry.isEarly && context.engineIfThere() === null) return notReady(NOT_REACHED);
+    return null;
   };
   return (entry) => (request, reply, done) => {
     request.entry = entry;

@@ -6,6 +6,7 @@
 import type { Engine } from "../engine/api.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
+import type { TaskRegistry } from "../task/registry.js";
 import type { HttpMeter, Metrics } from "./metrics.js";
 import type { ErrorShape } from "./wire.js";
 
@@ -19,7 +20,14 @@ export interface HttpSettings {
   readonly defaultTask: string | null;
 }
 
+/** Why nothing can be asked of the engine yet; anyone may read it. */
+export const NOT_REACHED = "the ledger has not been reached yet";
+
 export interface HttpContext {
+  readonly tasks: TaskRegistry;
+  /** Null until the ledger is reached. */
+  readonly engineIfThere: () => Engine | null;
+  /** To be asked for while a request is served, before which the gate has seen that it is there. */
   readonly engine: Engine;
   readonly settings: HttpSettings;
   readonly logger: Logger;
@@ -37,6 +45,8 @@ export interface Entry {
   readonly pattern: string;
   readonly shape: ErrorShape;
   readonly isPublic: boolean;
+  /** Whether it is answered before the engine is there. */
+  readonly isEarly: boolean;
   meter(method: string): HttpMeter;
 }
 

@@ -12,6 +12,7 @@ import type {
 } from "fastify";
 import { METHODS } from "node:http";
 import type { Entry, HttpContext } from "./context.js";
+import type { HttpMeter } from "./metrics.js";
 import type { Replies } from "./reply.js";
 import type { ErrorShape, Problem } from "./wire.js";
 
@@ -25,6 +26,8 @@ export interface Path {
   readonly url: string;
   readonly shape: ErrorShape;
   readonly isPublic?: boolean;
+  /** Whether it is answered before the engine is there. */
+  readonly isEarly?: boolean;
   /** Whether GET answers HEAD too. */
   readonly head?: boolean;
   /** Refuses before the body is read and before the method is judged. */
@@ -56,8 +59,10 @@ export function createPaths(
   replies: Replies,
   gate: (entry: Entry) => onRequestHookHandler,
 ): Paths {
-  function entryOf({ url, shape, isPublic = false }: Path, pattern = documented(url)): Entry {
-    return { pattern, shape, isPublic, meter: (method) => metrics.route(method, pattern) };
+  function entryOf(path: Path, pattern = documented(path.url)): Entry {
+    const { shape, isPublic = false, isEarly = false } = path;
+    const meter = (method: string): HttpMeter => metrics.route(method, pattern);
+    return { pattern, shape, isPublic, isEarly, meter };
   }
   function refuseAll(
     methods: string[],

@@ -73,7 +73,8 @@ beforeEach(async () => {
     },
   });
   app = createHttpApp({
-    engine,
+    tasks,
+    engine: () => engine,
     metrics,
     logger: silentLogger,
     settings: {

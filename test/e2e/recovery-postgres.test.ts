@@ -1,7 +1,7 @@
 /** A database server that goes away for a while, under a serving process and a worker. */
 import { expect, onTestFinished, test } from "vitest";
-import { startPostgres } from "../postgres-server.js";
-import { scratch, serve, worker, type Server } from "./server.js";
+import { freePort, startPostgres } from "../postgres-server.js";
+import { ACT, Process, scratch, serve, Server, worker } from "./server.js";
 
 /** Longer than the first tries to reconnect and than a beat of this test's workers. */
 const DOWN_MS = 4_000;
@@ -42,6 +42,33 @@ test.each(["fast", "immediate"] as const)(
     expect(working.stderr).not.toContain("uncaught");
   },
 );
+
+test("a server that comes late: listens, is alive and not ready until it is there, then serves", async () => {
+  const postgres = await startPostgres();
+  onTestFinished(() => postgres.stop());
+  await postgres.halt("fast");
+  const port = await freePort();
+  const args = ["serve", ACT, "--store", postgres.url, "--port", String(port)];
+  const process = new Process(args, { cwd: scratch() });
+  const server = new Server(process, `http://127.0.0.1:${port}`);
+
+  await process.says(/the ledger can't be reached yet/, "stderr");
+  expect((await server.call("GET", "/healthz")).status).toBe(200);
+  const reason = "the ledger has not been reached yet";
+  expect(await server.call("GET", "/ready")).toMatchObject({ status: 503, json: { reason } });
+  const early = await server.call("POST", "/jobs", { say: "early" });
+  expect(early).toMatchObject({ status: 503, json: { code: 65, error: "service not ready" } });
+  expect(early.headers.get("retry-after")).toBe("5");
+  expect(process.stdout).toBe("");
+
+  await postgres.resume();
+  await process.says(/^jobtable listening on /m);
+  expect(await ready(server)).toBe(200);
+  const jobId = await server.submit({ say: "now" });
+  expect(await server.ended(jobId)).toMatchObject({ state: "done" });
+  process.kill("SIGTERM");
+  expect(await process.ended).toEqual({ code: 0, signal: null });
+});
 
 async function started(server: Server, input: unknown): Promise<string> {
   const jobId = await server.submit(input);

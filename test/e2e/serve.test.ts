@@ -5,6 +5,7 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../postgres-server.js";
 import { ACT, Process, run, scratch, serve } from "./server.js";
 
 describe("starting", () => {
@@ -177,6 +178,16 @@ describe("ending", () => {
     expect((await server.call("GET", "/ready")).status).toBe(200);
     server.process.kill("SIGTERM");
     expect(await server.process.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("so does one that waits for its database server", async () => {
+    const [port, store] = [await freePort(), `postgres://127.0.0.1:${await freePort()}/db`];
+    const args = ["serve", ACT, "--store", store, "--port", String(port)];
+    const process = new Process(args, { cwd: scratch() });
+    await process.says(/the ledger can't be reached yet/, "stderr");
+    process.kill("SIGTERM");
+    expect(await process.ended).toEqual({ code: 0, signal: null });
+    expect(process.stdout).toBe("");
   });
 
   test("an idle worker process ends too", async () => {

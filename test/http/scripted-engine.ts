@@ -129,7 +129,8 @@ export function appOn(
 ): FastifyInstance {
   const engine = scriptedEngine(script);
   return createHttpApp({
-    engine,
+    tasks: engine.tasks,
+    engine: () => engine,
     settings: { ...SETTINGS, ...settings },
     logger: silentLogger,
     metrics: createMetrics({

@@ -5,18 +5,15 @@ import { OPERATIONS } from "../operations.js";
 import type { Only } from "../paths.js";
 import type { Replies } from "../reply.js";
 
-export function diagnosticsRoute(
-  { engine, settings }: HttpContext,
-  replies: Replies,
-  only: Only,
-): void {
+export function diagnosticsRoute(context: HttpContext, replies: Replies, only: Only): void {
+  const { settings } = context;
   only(
     { url: "/diagnostics", shape: "envelope" },
     {
       GET: {
         schema: OPERATIONS.diagnostics,
         async handler(_, reply) {
-          const diagnosis = await engine.diagnose();
+          const diagnosis = await context.engine.diagnose();
           replies.answer(reply, 200, diagnosticsJson(diagnosis, settings.asyncEnabled));
         },
       },

@@ -59,11 +59,8 @@ export function jobRoutes(
   );
 }
 
-function submit(
-  { engine, clock }: HttpContext,
-  replies: Replies,
-  defaultTask: string | null,
-): Handler {
+function submit(context: HttpContext, replies: Replies, defaultTask: string | null): Handler {
+  const { tasks, clock } = context;
   return async (request, reply) => {
     const read = readObject(request.body);
     if (read.kind === "refused") {
@@ -80,14 +77,14 @@ function submit(
       keyHeaders: keyHeaders(request),
       nowMs: clock.nowMs(),
     };
-    const submission = readSubmission(submitted, defaultTask, engine.tasks.names);
+    const submission = readSubmission(submitted, defaultTask, tasks.names);
     // The body may be many megabytes, and is the engine's from here on.
     request.body = undefined;
     if (submission.kind === "refused") {
       replies.refuse(reply, submission.problem);
       return;
     }
-    const outcome = await engine.submit(submission.request);
+    const outcome = await context.engine.submit(submission.request);
     if (outcome.kind !== "accepted") {
       replies.refuse(reply, refusalProblem(outcome, "jobs"));
       return;
@@ -105,10 +102,11 @@ function keyHeaders({ headers, raw: { rawHeaders } }: FastifyRequest): readonly 
   );
 }
 
-function retry({ engine }: HttpContext, replies: Replies): Handler {
+function retry(context: HttpContext, replies: Replies): Handler {
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
-    const outcome = jobId === null ? ({ kind: "unknown" } as const) : await engine.retry(jobId);
+    const outcome =
+      jobId === null ? ({ kind: "unknown" } as const) : await context.engine.retry(jobId);
     switch (outcome.kind) {
       case "accepted":
         answerAccepted(replies, reply, outcome.job);
@@ -132,14 +130,15 @@ function retry({ engine }: HttpContext, replies: Replies): Handler {
   };
 }
 
-function list({ engine, clock }: HttpContext, replies: Replies): Handler {
+function list(context: HttpContext, replies: Replies): Handler {
+  const { clock } = context;
   return async (request, reply) => {
     const query = listQuery(request.query as ListQuery);
     if (query.kind === "refused") {
       replies.refuse(reply, query.problem);
       return;
     }
-    const { jobs, nextCursor } = await engine.list(query.query);
+    const { jobs, nextCursor } = await context.engine.list(query.query);
     const nowMs = clock.nowMs();
     const page = jobs.map((job) => jobJson(job, nowMs)).join(",");
     const next = nextCursor === undefined ? "" : `,"next_cursor":"${formatJobId(nextCursor)}"`;
@@ -147,15 +146,17 @@ function list({ engine, clock }: HttpContext, replies: Replies): Handler {
   };
 }
 
-function show({ engine, clock }: HttpContext, replies: Replies): Handler {
+function show(context: HttpContext, replies: Replies): Handler {
+  const { clock } = context;
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
-    const job = jobId === null ? null : await engine.get(jobId);
+    const job = jobId === null ? null : await context.engine.get(jobId);
     answerJob(replies, reply, job, clock.nowMs());
   };
 }
 
-function wait({ engine, clock, waits }: HttpContext, replies: Replies): Handler {
+function wait(context: HttpContext, replies: Replies): Handler {
+  const { clock, waits } = context;
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
     if (jobId === null) {
@@ -169,7 +170,7 @@ function wait({ engine, clock, waits }: HttpContext, replies: Replies): Handler 
     try {
       const timeoutMs = waitMs((request.query as WaitQuery).timeout);
       const { signal } = controller;
-      job = await engine.wait(jobId, { timeoutMs, until: "change", signal });
+      job = await context.engine.wait(jobId, { timeoutMs, until: "change", signal });
     } finally {
       waits.delete(controller);
       hangUp.release();
@@ -179,10 +180,10 @@ function wait({ engine, clock, waits }: HttpContext, replies: Replies): Handler 
   };
 }
 
-function result({ engine }: HttpContext, replies: Replies): Handler {
+function result(context: HttpContext, replies: Replies): Handler {
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
-    const found = jobId === null ? null : await engine.result(jobId);
+    const found = jobId === null ? null : await context.engine.result(jobId);
     if (found === null) {
       replies.refuse(reply, jobNotFound(idOf(request)));
       return;
@@ -197,10 +198,11 @@ function result({ engine }: HttpContext, replies: Replies): Handler {
   };
 }
 
-function cancel({ engine }: HttpContext, replies: Replies): Handler {
+function cancel(context: HttpContext, replies: Replies): Handler {
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
-    const outcome = jobId === null ? ({ kind: "unknown" } as const) : await engine.cancel(jobId);
+    const outcome =
+      jobId === null ? ({ kind: "unknown" } as const) : await context.engine.cancel(jobId);
     if (outcome.kind === "unknown") {
       replies.refuse(reply, jobNotFound(idOf(request)));
       return;

@@ -1,19 +1,20 @@
 /** What operators and their machines ask: alive, ready, figures, and the description of it all. */
 import type { FastifyInstance } from "fastify";
-import type { HttpContext } from "../context.js";
+import { NOT_REACHED, type HttpContext } from "../context.js";
 import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
 
 export function serviceRoutes(
   app: FastifyInstance,
-  { engine, metrics }: HttpContext,
+  context: HttpContext,
   replies: Replies,
   only: Only,
 ): void {
+  const { metrics } = context;
   const path = { shape: "envelope", isPublic: true, head: true } as const;
   only(
-    { url: "/healthz", ...path },
+    { url: "/healthz", ...path, isEarly: true },
     {
       GET: {
         schema: OPERATIONS.healthz,
@@ -24,12 +25,12 @@ export function serviceRoutes(
     },
   );
   only(
-    { url: "/ready", ...path },
+    { url: "/ready", ...path, isEarly: true },
     {
       GET: {
         schema: OPERATIONS.ready,
         async handler(_, reply) {
-          const { ready, reason } = await readiness(engine);
+          const { ready, reason } = await readiness(context);
           const why = { status: "not ready", reason: reason ?? "not ready" };
           if (ready) replies.answer(reply, 200, '{"status":"ready"}');
           else replies.answer(reply, 503, JSON.stringify(why));
@@ -43,7 +44,7 @@ export function serviceRoutes(
       GET: {
         schema: OPERATIONS.metrics,
         async handler(_, reply) {
-          const text = await metrics.scrape(engine);
+          const text = await metrics.scrape(context.engine);
           replies.answer(reply, 200, text, metrics.registry.contentType);
         },
       },
@@ -66,8 +67,10 @@ export function serviceRoutes(
 
 /** An engine that can't even say why is not ready either; the message of an unknown error is not for the public. */
 async function readiness(
-  engine: HttpContext["engine"],
+  context: HttpContext,
 ): Promise<{ readonly ready: boolean; readonly reason: string | null }> {
+  const engine = context.engineIfThere();
+  if (engine === null) return { ready: false, reason: NOT_REACHED };
   try {
     return await engine.ready();
   } catch {

@@ -11,14 +11,14 @@ import type { TaskParams } from "../schemas.js";
 import { successJson } from "../wire.js";
 
 export function taskRoutes(context: HttpContext, replies: Replies, only: Only): void {
-  const { engine } = context;
+  const { tasks } = context;
   const taskOf = (request: FastifyRequest): string => (request.params as TaskParams).task;
   only(
     {
       url: "/tasks/:task",
       shape: "envelope",
       precheck: (request) =>
-        engine.tasks.get(taskOf(request)) === undefined ? { fault: "not_found" } : null,
+        tasks.get(taskOf(request)) === undefined ? { fault: "not_found" } : null,
     },
     {
       POST: {
@@ -28,7 +28,7 @@ export function taskRoutes(context: HttpContext, replies: Replies, only: Only): 
     },
   );
 
-  const [onlyTask, ...others] = engine.tasks.names;
+  const [onlyTask, ...others] = tasks.names;
   if (onlyTask === undefined || others.length > 0) return;
   only(
     { url: "/", shape: "envelope" },
@@ -42,7 +42,7 @@ export function taskRoutes(context: HttpContext, replies: Replies, only: Only): 
 }
 
 async function run(
-  { engine }: HttpContext,
+  context: HttpContext,
   replies: Replies,
   task: string,
   request: FastifyRequest,
@@ -61,7 +61,7 @@ async function run(
   const hangUp = onHangUp(reply);
   try {
     const { signal } = hangUp.controller;
-    const outcome = await engine.run({ task, input, requestId, signal });
+    const outcome = await context.engine.run({ task, input, requestId, signal });
     if (hangUp.gone()) {
       replies.abandon(reply);
       return;
