@@ -154,6 +154,57 @@ describe("a ledger that is out of reach", () => {
   });
 });
 
+describe("a release whose answer was lost", () => {
+  test("is not repeated on the attempt that this worker runs by then", async () => {
+    const { clock, ledger } = connected();
+    const task = new HeldTask("task");
+    const lost: { answer: (() => void) | null } = { answer: null };
+    let holdsClaims = false;
+    let answerClaim: () => void = () => undefined;
+    const unheard = {
+      ...ledger,
+      claim: async (request: Parameters<typeof ledger.claim>[0]) => {
+        const claimed = await ledger.claim(request);
+        if (holdsClaims) await new Promise<void>((resolve) => (answerClaim = resolve));
+        return claimed;
+      },
+      settle: async (list: Parameters<typeof ledger.settle>[0]) => {
+        const answers = await ledger.settle(list);
+        if (lost.answer !== null || !list.some(({ end }) => end.event === "release"))
+          return answers;
+        await new Promise<void>((resolve) => (lost.answer = resolve));
+        throw new LedgerError("ledger_unavailable", "the connection broke after the commit");
+      },
+    };
+    const settings = { maxWorkers: 1 };
+    await withRig({ tasks: [task.options], ledger: unheard, clock, settings }, async (rig) => {
+      await rig.clock.advance(100);
+      holdsClaims = true;
+      const jobId = await submitted(rig, "task");
+      const request = rig.engine.run({ task: "task", input: "request" });
+      // The claim is late, its slot goes to the request, and the job waits for one in vain.
+      await rig.clock.advance(500);
+      holdsClaims = false;
+      answerClaim();
+      await rig.clock.advance(200);
+      expect(await rig.engine.get(jobId)).toMatchObject({ status: "queued", attempt: 0 });
+      task.call(0).succeed("answered");
+      expect((await request).kind).toBe("done");
+      await rig.clock.advance(2_000);
+      expect(task.call(1).ctx.attempt).toBe(1);
+      expect(lost.answer).not.toBeNull();
+      lost.answer?.();
+      await rig.clock.advance(10_000);
+      expect(await rig.engine.get(jobId)).toMatchObject({ status: "running", attempt: 1 });
+      expect(task.calls).toHaveLength(2);
+      expect(task.call(1).ctx.signal.aborted).toBe(false);
+      task.call(1).succeed("ran once");
+      await rig.clock.advance(100);
+      expect(await rig.engine.get(jobId)).toMatchObject({ status: "succeeded", attempt: 1 });
+    });
+  });
+});
+
 describe("what /ready tells", () => {
   test("F33: is the registry's sentence, or that the ledger does not answer; the log has the rest", async () => {
     const { clock, ledger } = connected();

@@ -87,8 +87,10 @@ export class JobBuffer implements Holder {
   async #release(jobs: readonly OwnedJob[]): Promise<void> {
     await Promise.all(
       jobs.map((owned) => {
-        const { payloadJson } = owned;
-        return this.#ports.runs.settleUnstarted(owned, { event: "release", payloadJson });
+        const { payloadJson, job } = owned;
+        const { startedAtMs } = job;
+        const end = { event: "release", payloadJson, startedAtMs } as const;
+        return this.#ports.runs.settleUnstarted(owned, end);
       }),
     );
   }

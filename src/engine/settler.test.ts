@@ -71,7 +71,11 @@ describe("recording ends", () => {
     await connection.ledger.cancel([claim(0).jobId, claim(1).jobId]);
     const retry = { event: "retry", errorMessage: "Error: x", delayMs: 0 } as const;
     expect(await settler.settle(claim(0), retry)).toBe("cancelled");
-    const unheard = settler.settle(claim(1), { event: "release", payloadJson: "{}" });
+    const unheard = settler.settle(claim(1), {
+      event: "release",
+      payloadJson: "{}",
+      startedAtMs: clock.nowMs(),
+    });
     await clock.advance(1_000);
     expect(await unheard).toBe("cancelled");
   });

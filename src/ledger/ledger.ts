@@ -158,8 +158,8 @@ export type End =
   | { readonly event: "stop" }
   /** Due again after `delayMs`. Null, and nothing happens, when no attempt is left (and no cancel was requested). */
   | { readonly event: "retry"; readonly errorMessage: string; readonly delayMs: number }
-  /** Never started: the attempt is given back, and the payload with it, which a ledger may have handed out for good. */
-  | { readonly event: "release"; readonly payloadJson: string };
+  /** Never started: the attempt is given back, and the payload with it, which a ledger may have handed out for good. `startedAtMs` tells its claim from the same worker's next one, of the same number: a release that comes again, or late, leaves that alone. */
+  | (Pick<Job, "startedAtMs"> & { readonly event: "release"; readonly payloadJson: string });
 
 export interface WorkerBeat {
   readonly workerId: string;

@@ -100,8 +100,14 @@ export async function settleOne(ledger: Ledger, held: Claim, end: End): Promise<
 export const SUCCEED: End = { event: "succeed", resultJson: "1" };
 export const FAIL: End = { event: "fail", errorMessage: "Error: it broke" };
 
-export function releaseOf({ payloadJson }: { readonly payloadJson: string }): End {
-  return { event: "release", payloadJson };
+/** What a release gives back. */
+export interface Unstarted {
+  readonly job: Pick<Job, "startedAtMs">;
+  readonly payloadJson: string;
+}
+
+export function releaseOf({ job, payloadJson }: Unstarted): End {
+  return { event: "release", payloadJson, startedAtMs: job.startedAtMs };
 }
 
 export function retryIn(delayMs: number, errorMessage = "Error: not yet"): End {

@@ -195,13 +195,16 @@ class Run {
   }
 
   async #settle(ledger: Ledger, picks: readonly SettlePick[]): Promise<void> {
-    const settlements = this.#pick(picks).map(({ jobId, given }) => {
+    const picked = this.#pick(picks);
+    const records = await ledger.get(picked.map(({ jobId }) => jobId));
+    const settlements = picked.map(({ jobId, given }, at) => {
       const job = this.#model.find(jobId);
       const owner = job?.workerId ?? WORKERS[0];
       const attempt = (job?.attempt ?? 1) - (given.held === "stale" ? 1 : 0);
+      const startedAtMs = records[at]?.startedAtMs ?? null;
       const foreign = WORKERS.find((worker) => worker !== owner) ?? owner;
       const workerId = given.held === "foreign" ? foreign : owner;
-      return { jobId, workerId, attempt, end: endOf(given, job?.payloadJson ?? "{}") };
+      return { jobId, workerId, attempt, end: endOf(given, job?.payloadJson ?? "{}", startedAtMs) };
     });
     const expected = settlements.map(({ jobId, workerId, attempt, end }) =>
       this.#model.settle(jobId, workerId, attempt, end),
@@ -392,7 +395,11 @@ function describeField(job: Job, field: keyof Job): string {
   return `${field} of ${job.status} job ${job.jobId} is ${JSON.stringify(job[field])}`;
 }
 
-function endOf({ event, delayMs }: SettlePick, payloadJson: string): End & ModelEnd {
+function endOf(
+  { event, delayMs }: SettlePick,
+  payloadJson: string,
+  startedAtMs: number | null,
+): End & ModelEnd {
   switch (event) {
     case "succeed":
       return { event, resultJson: `{"took":${String(delayMs)}}` };
@@ -404,7 +411,7 @@ function endOf({ event, delayMs }: SettlePick, payloadJson: string): End & Model
     case "retry":
       return { event, errorMessage: "Error: again", delayMs };
     case "release":
-      return { event, payloadJson };
+      return { event, payloadJson, startedAtMs };
     default:
       return event satisfies never;
   }

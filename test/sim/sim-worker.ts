@@ -26,7 +26,7 @@ export interface Watchman {
 
 interface Run {
   readonly claim: Claim;
-  readonly payloadJson: string;
+  readonly claimed: ClaimedJob;
   readonly endsAtMs: number;
   mustStop: boolean;
 }
@@ -63,11 +63,11 @@ export class SimWorker {
     watchman.claimed(this.workerId, claimed);
     if (claimed.length > limit)
       throw new Error(`${this.workerId} got ${String(claimed.length)} jobs for ${String(limit)}`);
-    for (const { job, payloadJson } of claimed) {
-      const { jobId, attempt } = job;
+    for (const one of claimed) {
+      const { jobId, attempt } = one.job;
       const endsAtMs = nowMs + random.between(0, 30_000);
       const claim = { jobId, workerId: this.workerId, attempt };
-      this.#runs.set(jobId, { claim, payloadJson, endsAtMs, mustStop: false });
+      this.#runs.set(jobId, { claim, claimed: one, endsAtMs, mustStop: false });
     }
   }
 
@@ -107,13 +107,14 @@ export class SimWorker {
 
 function endOf(run: Run, random: SeededRandom): End {
   if (run.mustStop && !random.oneIn(8)) return { event: "stop" };
+  const { job, payloadJson } = run.claimed;
   return random.pick<End>([
-    { event: "succeed", resultJson: run.payloadJson },
-    { event: "succeed", resultJson: run.payloadJson },
+    { event: "succeed", resultJson: payloadJson },
+    { event: "succeed", resultJson: payloadJson },
     { event: "fail", errorMessage: "Error: simulated" },
     { event: "time_out", errorMessage: "TimeLimit: simulated" },
     { event: "retry", errorMessage: "Error: simulated", delayMs: random.between(0, 20_000) },
     { event: "retry", errorMessage: "Error: simulated", delayMs: random.between(0, 20_000) },
-    { event: "release", payloadJson: run.payloadJson },
+    { event: "release", payloadJson, startedAtMs: job.startedAtMs },
   ]);
 }

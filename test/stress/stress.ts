@@ -183,11 +183,11 @@ async function runner(
       await turnEnd();
       continue;
     }
-    const settlements = claimed.map(({ job, payloadJson }) => ({
-      jobId: job.jobId,
+    const settlements = claimed.map((one) => ({
+      jobId: one.job.jobId,
       workerId,
-      attempt: job.attempt,
-      end: someEnd(random.unit(), payloadJson),
+      attempt: one.job.attempt,
+      end: someEnd(random.unit(), one),
     }));
     // Two finishers race for the same claims: of each pair at most one may succeed.
     const [first, second] = await Promise.all([
@@ -206,13 +206,13 @@ async function runner(
   }
 }
 
-function someEnd(unit: number, payloadJson: string): End {
+function someEnd(unit: number, { job, payloadJson }: ClaimedJob): End {
   if (unit < 0.6) return { event: "succeed", resultJson: '{"ok":true}' };
   if (unit < 0.7) return { event: "fail", errorMessage: "Error: \0 told to fail \ud800" };
   if (unit < 0.75) return { event: "time_out", errorMessage: "TimeLimit: exceeded 5 ms" };
   if (unit < 0.8) return { event: "stop" };
   if (unit < 0.9) return { event: "retry", errorMessage: "Error: again", delayMs: 0 };
-  return { event: "release", payloadJson };
+  return { event: "release", payloadJson, startedAtMs: job.startedAtMs };
 }
 
 interface Settled {

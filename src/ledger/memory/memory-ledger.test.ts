@@ -29,6 +29,8 @@ async function submitAndClaim(ledger: Ledger, given: Partial<NewJob>): Promise<s
   return claimed?.payloadJson ?? "";
 }
 
+const RELEASE = { event: "release", startedAtMs: stillClock.nowMs() } as const;
+
 function settle(ledger: Ledger, attempt: number, end: End): ReturnType<Ledger["settle"]> {
   return ledger.settle([{ jobId: "0".repeat(26), workerId: WORKER, attempt, end }]);
 }
@@ -56,11 +58,11 @@ test("a release brings it back, but not to a job that was cancelled meanwhile", 
   const ledger = open();
   const id = "0".repeat(26);
   const payloadJson = await submitAndClaim(ledger, {});
-  expect(await settle(ledger, 1, { event: "release", payloadJson })).toEqual(["queued"]);
+  expect(await settle(ledger, 1, { ...RELEASE, payloadJson })).toEqual(["queued"]);
   expect(await ledger.payload(id)).toBe(payloadJson);
   await ledger.claim({ workerId: WORKER, tasks: ["echo"], limit: 1 });
   await ledger.cancel([id]);
-  expect(await settle(ledger, 1, { event: "release", payloadJson })).toEqual(["cancelled"]);
+  expect(await settle(ledger, 1, { ...RELEASE, payloadJson })).toEqual(["cancelled"]);
   expect(await ledger.payload(id)).toBeNull();
 });
 

@@ -94,6 +94,7 @@ class MemoryLedger implements Ledger {
         const { end } = settlement;
         const entry = this.#book.jobs.get(settlement.jobId);
         if (entry === undefined || !owns(entry.job, settlement)) return null;
+        if (end.event === "release" && end.startedAtMs !== entry.job.startedAtMs) return null;
         if (!this.#book.apply(entry, end, turn)) return null;
         if (end.event === "succeed") entry.resultJson = end.resultJson;
         if (end.event === "release" && entry.job.status === "queued")

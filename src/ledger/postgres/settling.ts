@@ -81,7 +81,7 @@ function settleValues(
     textArray(of.map(({ end }) => end.event)),
     textArray(unlessAll(of.map(resultJson), null)),
     textArray(unlessAll(of.map(errorMessage), null)),
-    float8Array(unlessAll(of.map(delayMs), null)),
+    float8Array(unlessAll(of.map(msOf), null)),
     round.length,
     channel,
     textArray(messages),
@@ -108,6 +108,8 @@ function keptMessage({ end }: Settlement): string | null {
   return kept === errorMessage({ end }) ? null : kept;
 }
 
-function delayMs({ end }: Settlement): number | null {
+/** A retry's pause; when a release's claim was made. */
+function msOf({ end }: Settlement): number | null {
+  if (end.event === "release") return end.startedAtMs;
   return end.event === "retry" ? storableAgeMs(Math.max(0, end.delayMs)) : null;
 }

@@ -108,7 +108,8 @@ const BACK = `s.event IN ('retry', 'release')`;
 
 /**
  * $1 job_id text[] (ascending, each once), $2 attempt int4[], $3 worker_id text[], $4 event text[],
- * $5 result_json text[], $6 error_message text[], $7 delay float8[] (ms); $8 how many; $9 channel,
+ * $5 result_json text[], $6 error_message text[], $7 float8[] (a retry's pause in ms; when a release's
+ * claim was made, ms since the epoch); $8 how many; $9 channel,
  * $10 messages text[], $11 error_message text[] as it is kept of an attempt that was not the last, where
  * that is another. Answers how many happened, and their statuses by id where not all of them
  * happened and led where their event leads.
@@ -125,7 +126,7 @@ const SETTLE = `
         ELSE ${to("stop")} END,
       finished_at = CASE WHEN ${BACK} AND j.cancel_requested_at IS NULL THEN NULL ELSE ${NOW} END,
       run_at = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NULL
-        THEN ${NOW} + ${ms("s.delay_ms")} ELSE j.run_at END,
+        THEN ${NOW} + ${ms("s.ms")} ELSE j.run_at END,
       attempt = j.attempt
         - CASE WHEN s.event = 'release' AND j.cancel_requested_at IS NULL THEN 1 ELSE 0 END,
       result_json = s.result_json,
@@ -137,9 +138,10 @@ const SETTLE = `
     FROM unnest((SELECT $1::text[]), (SELECT $2::int4[]), (SELECT $3::text[]), (SELECT $4::text[]),
         (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
         (SELECT $11::text[]))
-      AS s (job_id, attempt, worker_id, event, result_json, error_message, delay_ms, kept_message)
+      AS s (job_id, attempt, worker_id, event, result_json, error_message, ms, kept_message)
     WHERE j.job_id = s.job_id AND j.${from("succeed")} AND j.worker_id = s.worker_id
       AND j.attempt = s.attempt
+      AND (s.event <> 'release' OR ${asMs("j.started_at")} = s.ms)
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
     RETURNING j.job_id, j.status, ${BACK} AS asked_back
   ), sums AS (

@@ -25,11 +25,11 @@ export function settle(tx: Transaction, { ends }: OperationOf<"settle">): Answer
 /** @returns the status it has now, or null where nothing happened. */
 function settleOne(tx: Transaction, end: SettledJob): Status | null {
   const { run, now } = tx;
-  const [jobId, workerId, attempt, event, text, delayMs] = end;
+  const [jobId, workerId, attempt, event, text, ms] = end;
   const ended = ({ changes }: { readonly changes: number }): Status | null =>
     changes > 0 ? TRANSITIONS[event].to : null;
-  const stopped = (): Status | null =>
-    run.stopRequested.run(now, jobId, workerId, attempt).changes > 0 ? TRANSITIONS.stop.to : null;
+  const stopped = ({ changes }: { readonly changes: number }): Status | null =>
+    changes > 0 ? TRANSITIONS.stop.to : null;
   switch (event) {
     case "succeed":
       return ended(run.succeed.run(now, text, jobId, workerId, attempt));
@@ -40,13 +40,18 @@ function settleOne(tx: Transaction, end: SettledJob): Status | null {
     case "stop":
       return ended(run.stop.run(now, jobId, workerId, attempt));
     case "retry": {
-      const dueAt = toIso(tx.nowMs + Math.max(0, delayMs));
+      const dueAt = toIso(tx.nowMs + Math.max(0, ms ?? 0));
       const error = text ?? "";
       const values = [dueAt, message(error), tx.nowMs, attemptMessage(error)];
-      return ended(run.retry.run(...values, jobId, workerId, attempt)) ?? stopped();
+      return (
+        ended(run.retry.run(...values, jobId, workerId, attempt)) ??
+        stopped(run.stopRequested.run(now, jobId, workerId, attempt))
+      );
     }
-    case "release":
-      return ended(run.release.run(jobId, workerId, attempt)) ?? stopped();
+    case "release": {
+      const claim = [jobId, workerId, attempt, ms === null ? null : toIso(ms)];
+      return ended(run.release.run(...claim)) ?? stopped(run.stopReleased.run(now, ...claim));
+    }
     default:
       return event satisfies never;
   }

@@ -27,14 +27,14 @@ interface Claim {
   readonly limit: number;
 }
 export type SettleEvent = "succeed" | "fail" | "time_out" | "stop" | "retry" | "release";
-/** `text` is the result, the error message, or null; `delayMs` counts for retry alone. */
+/** `text` is the result, the error message, or null; `ms` for a retry its pause, for a release when its claim was made. */
 export type SettledJob = readonly [
   jobId: string,
   workerId: string,
   attempt: number,
   event: SettleEvent,
   text: string | null,
-  delayMs: number,
+  ms: number | null,
 ];
 interface Settle {
   readonly verb: "settle";

@@ -58,6 +58,7 @@ describe("the plan of every statement", () => {
       "stop",
       "retry",
       "release",
+      "stopReleased",
       "stopRequested",
       "beatJob",
       "cancel",

@@ -75,7 +75,9 @@ export const SQL = {
   retry: `UPDATE async_jobs SET ${to("retry")}, run_at = ?, error_message = ?, ${ATTEMPT_ERROR}
     WHERE ${OWNED} AND attempt < max_attempts AND cancel_requested_at IS NULL`,
   release: `UPDATE async_jobs SET ${to("release")}, attempt = attempt - 1
-    WHERE ${OWNED} AND cancel_requested_at IS NULL`,
+    WHERE ${OWNED} AND started_at = ? AND cancel_requested_at IS NULL`,
+  stopReleased: `UPDATE async_jobs SET ${to("stop")}, finished_at = ?
+    WHERE ${OWNED} AND started_at = ? AND cancel_requested_at IS NOT NULL`,
   stopRequested: `UPDATE async_jobs SET ${to("stop")}, finished_at = ?
     WHERE ${OWNED} AND cancel_requested_at IS NOT NULL`,
 

@@ -31,8 +31,9 @@ export function toSettledJob({ jobId, workerId, attempt, end }: Settlement): Set
       return [jobId, workerId, attempt, end.event, end.errorMessage, 0];
     case "retry":
       return [jobId, workerId, attempt, end.event, end.errorMessage, end.delayMs];
-    case "stop":
     case "release":
+      return [jobId, workerId, attempt, end.event, null, end.startedAtMs];
+    case "stop":
       return [jobId, workerId, attempt, end.event, null, 0];
     default:
       return end satisfies never;

@@ -7,12 +7,14 @@ import {
 } from "../../../src/job/limits.js";
 import { STUCK_MESSAGE, type Ledger } from "../../../src/ledger/ledger.js";
 import {
+  accept,
   acceptOne,
   claimOf,
   claimOne,
   FAIL,
   jobIn,
   MINUTE_MS,
+  newJobs,
   OTHER_WORKER,
   PATIENT,
   present,
@@ -121,9 +123,8 @@ export function attemptErrorCases({ check, checkShared }: Cases): void {
   });
 
   check("many that are settled together keep each its own", async (h) => {
-    const ids = await Promise.all(
-      [1, 2, 3].map(async () => (await acceptOne(h.ledger, { maxAttempts: 3 })).jobId),
-    );
+    const jobs = await accept(h.ledger, newJobs(3, { maxAttempts: 3 }));
+    const ids = jobs.map(({ jobId }) => jobId);
     const claimed = await h.ledger.claim({ workerId: WORKER, tasks: ["echo"], limit: 3 });
     await h.ledger.settle(
       claimed.map(({ job }, at) => ({

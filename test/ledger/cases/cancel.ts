@@ -19,12 +19,14 @@ import {
   OTHER_WORKER,
   PATIENT,
   present,
+  releaseOf,
   retryIn,
   see,
   settledAs,
   settleOne,
   SUCCEED,
   waitUntil,
+  type Unstarted,
 } from "../acts.js";
 import type { Cases } from "../harness.js";
 
@@ -117,15 +119,16 @@ function noWayBackCases({ check }: Cases): void {
     ["attempts left", 3],
     ["no attempt left", 1],
   ] as const) {
-    const ends: [string, (payloadJson: string) => End][] = [
+    const ends: [string, (claimed: Unstarted) => End][] = [
       ["retry", () => retryIn(0)],
-      ["release", (payloadJson) => ({ event: "release", payloadJson })],
+      ["release", releaseOf],
     ];
     for (const [event, end] of ends)
       check(`${event} after a request, ${name}: cancelled`, async (h) => {
-        const { job, payloadJson } = await jobIn(h.ledger, "running", { maxAttempts });
+        const claimed = await jobIn(h.ledger, "running", { maxAttempts });
+        const { job } = claimed;
         await h.ledger.cancel([job.jobId]);
-        expect(await settledAs(h.ledger, claimOf(job), end(payloadJson))).toBe("cancelled");
+        expect(await settledAs(h.ledger, claimOf(job), end(claimed))).toBe("cancelled");
         const after = await see(h.ledger, job.jobId);
         expect(after).toMatchObject({ status: "cancelled", errorMessage: null });
         expect(after.finishedAtMs).not.toBeNull();

@@ -122,7 +122,8 @@ function orderCases({ check }: Cases): void {
     const [first, second] = await claim(h.ledger, 2);
     await h.age(MINUTE_MS);
     expect(await settleOne(h.ledger, claimOf(present(first).job), retryIn(0))).toBe(true);
-    const released = present(second);
+    const { payloadJson } = present(second);
+    const released = { job: await see(h.ledger, present(b)), payloadJson };
     expect(await settleOne(h.ledger, claimOf(released.job), releaseOf(released))).toBe(true);
     expect(ids(await claim(h.ledger, 3))).toEqual([b, c, a]);
   });

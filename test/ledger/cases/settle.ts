@@ -27,6 +27,7 @@ import {
   settleOne,
   SUCCEED,
   WORKER,
+  type Unstarted,
 } from "../acts.js";
 import type { Cases } from "../harness.js";
 
@@ -35,13 +36,13 @@ type OwnerEvent = {
 }[JobEvent];
 
 /** One end for each event that the table gives to the owner; the compiler misses none. */
-const ENDS: Record<OwnerEvent, (payloadJson: string) => End> = {
+const ENDS: Record<OwnerEvent, (claimed: Unstarted) => End> = {
   succeed: () => ({ event: "succeed", resultJson: '{"text":"hello"}' }),
   fail: () => ({ event: "fail", errorMessage: "Error: it broke" }),
   time_out: () => ({ event: "time_out", errorMessage: "TimeLimit: too long" }),
   stop: () => ({ event: "stop" }),
   retry: () => retryIn(0),
-  release: (payloadJson) => ({ event: "release", payloadJson }),
+  release: releaseOf,
 };
 const OWNER_EVENTS = Object.keys(ENDS) as OwnerEvent[];
 
@@ -59,10 +60,11 @@ function matrixCases({ check }: Cases): void {
       check(
         `${event} on a ${status} job ${allows(status, event) ? "happens" : "is refused"}`,
         async (h) => {
-          const { job, payloadJson } = await jobIn(h.ledger, status, { maxAttempts: 2 });
+          const claimed = await jobIn(h.ledger, status, { maxAttempts: 2 });
+          const { job } = claimed;
           const held = { jobId: job.jobId, workerId: WORKER, attempt: 1 };
           const result = await h.ledger.result(job.jobId);
-          const answer = await settledAs(h.ledger, held, ENDS[event](payloadJson));
+          const answer = await settledAs(h.ledger, held, ENDS[event](claimed));
           expect(answer).toBe(allows(status, event) ? TRANSITIONS[event].to : null);
           const after = await see(h.ledger, job.jobId);
           if (answer !== null) expect(after.status).toBe(answer);
@@ -272,8 +274,12 @@ function lostClaimCases({ check, checkShared }: Cases): void {
     held: ReturnType<typeof claimOf>,
   ): Promise<void> => {
     const before = await look(ledger, held.jobId);
-    for (const event of OWNER_EVENTS)
-      expect(await settleOne(ledger, held, ENDS[event]("{}"))).toBe(false);
+    // Whatever the record says, so that nothing but the claim can be what refuses them.
+    const startedAtMs = before?.startedAtMs ?? null;
+    for (const event of OWNER_EVENTS) {
+      const end = ENDS[event]({ job: { startedAtMs }, payloadJson: "{}" });
+      expect(await settleOne(ledger, held, end)).toBe(false);
+    }
     expect(await look(ledger, held.jobId)).toEqual(before);
   };
 
@@ -305,6 +311,24 @@ function lostClaimCases({ check, checkShared }: Cases): void {
   checkShared("a claim that was rescued settles nothing, then or after the next run", async (h) =>
     pausedWorker(h.ledger, await h.second()),
   );
+
+  check("a release that comes once more leaves the same worker's next claim alone", async (h) => {
+    const { jobId } = await acceptOne(h.ledger);
+    const { payloadJson } = await claimOne(h.ledger);
+    // Of two claims within one ms nobody could tell which is meant.
+    await h.age(MINUTE_MS);
+    const old = { job: await see(h.ledger, jobId), payloadJson };
+    const release = { ...claimOf(old.job), end: releaseOf(old) };
+    expect(await h.ledger.settle([release, release])).toEqual(["queued", null]);
+    const next = await claimOne(h.ledger);
+    expect(claimOf(next.job)).toEqual(claimOf(old.job));
+    expect(await h.ledger.settle([release])).toEqual([null]);
+    await h.ledger.cancel([jobId]);
+    expect(await h.ledger.settle([release])).toEqual([null]);
+    expect(await see(h.ledger, jobId)).toMatchObject({ status: "running", attempt: 1 });
+    expect(await settleOne(h.ledger, claimOf(next.job), releaseOf(next))).toBe(true);
+    expect(await see(h.ledger, jobId)).toMatchObject({ status: "cancelled", attempt: 1 });
+  });
 
   check("after a retry the same worker's old claim settles nothing", async (h) => {
     await acceptOne(h.ledger, { maxAttempts: 3 });

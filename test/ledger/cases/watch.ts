@@ -56,7 +56,7 @@ function changeCases({ check, checkShared }: Cases): void {
     );
     await follow(claimIt, (job) => job?.status === "running" && job.attempt === 2);
     await follow(
-      () => end({ event: "release", payloadJson: "{}" }),
+      async () => end(releaseOf({ job: await see(actor, jobId), payloadJson: "{}" })),
       (job) => job?.status === "queued",
     );
     await follow(
