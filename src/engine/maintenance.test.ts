@@ -135,6 +135,32 @@ describe("stuck detection", () => {
     }
   });
 
+  test("F1: a process that starts after an outage, which it has not seen, leaves others that time, too", async () => {
+    for (const worker of [true, false]) {
+      const { clock, ledger, claimedElsewhere, statusOf } = setUp();
+      const away = { ...HERE, host: "away" };
+      const lives = await claimedElsewhere("worker-0000beef", away);
+      const lost = await claimedElsewhere("worker-0000dead", away);
+      const gone = await claimedElsewhere("worker-0001dead", { ...HERE, pid: GONE_PID });
+      // The ledger is away: nobody can beat.
+      await clock.advance(90_000);
+      const tasks = [new HeldTask("other").options];
+      await withRig({ clock, ledger, processes, worker, tasks }, async () => {
+        await clock.advance(0);
+        expect(await statusOf(gone)).toBe("failed");
+        expect(await statusOf(lives)).toBe("running");
+        await clock.advance(9_000);
+        const beat = beatOf("worker-0000beef", away, ["t"]);
+        for (let time = 0; time < 3; time += 1) {
+          await ledger.heartbeat(beat, [{ jobId: lives, attempt: 1 }]);
+          await clock.advance(10_000);
+        }
+        expect(await statusOf(lives)).toBe("running");
+        expect(await statusOf(lost)).toBe("failed");
+      });
+    }
+  });
+
   test("ends jobs whose task nobody runs, after a while", async () => {
     const { clock, ledger, statusOf } = setUp();
     const jobId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

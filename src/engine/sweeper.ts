@@ -7,7 +7,9 @@
  * others of its machine. So each round begins with a fresh beat of its own worker, and a round that
  * comes much later than planned is left out, which gives the others the time to beat. They get it as
  * well after the ledger was away: meanwhile nobody could beat, and whoever comes back first must not
- * take all others for lost. Processes that are known to be gone are found at any time.
+ * take all others for lost. A process that has just started can't know whether it was away, so it
+ * waits as long as after an outage before it judges by the age of a beat. Processes that are known to
+ * be gone are found at any time.
  */
 import type { Ledger, RescuedJob } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
@@ -44,9 +46,8 @@ export class Sweeper {
   readonly #intervalMs: number;
   #cancelTimer: (() => void) | null = null;
   #round: Promise<void> | null = null;
-  #startedMs = 0;
-  /** Since when the ledger has answered without a fault; monotonic ms. */
-  #calmSinceMs = -Infinity;
+  /** Since when the ledger is known to have answered without a fault; monotonic ms. */
+  #calmSinceMs = 0;
   #stopped = true;
 
   constructor(ports: SweeperPorts) {
@@ -63,8 +64,9 @@ export class Sweeper {
 
   start(): void {
     this.#stopped = false;
-    this.#startedMs = this.#ports.clock.nowMs();
-    this.#roundAt(this.#startedMs);
+    const { clock } = this.#ports;
+    this.#calmSinceMs = clock.monotonicMs();
+    this.#roundAt(clock.nowMs());
   }
 
   /** Idempotent; waits for the round under way. */
@@ -128,23 +130,18 @@ export class Sweeper {
     return faults.fault === null && clock.monotonicMs() - this.#calmSinceMs >= workerTimeoutMs;
   }
 
+  /**
+   * After a deploy the workers of some tasks come back later than others, and before any has come an
+   * API-only process knows of none: so only a worker says that nobody runs a task, and only when it may
+   * judge at all, which is after it has run for the grace itself.
+   */
   async #endUnrunnable(): Promise<void> {
-    const { ledger, workerTimeoutMs } = this.#ports;
-    if (!this.#knowsTheWorkers() || !this.#mayJudge() || !(await this.#ports.alive())) return;
+    const { ledger, worker, workerTimeoutMs } = this.#ports;
+    if (!worker || !this.#mayJudge() || !(await this.#ports.alive())) return;
     await inChunks(
       (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
       this.#mayGoOn,
     );
-  }
-
-  /**
-   * After a deploy the workers of some tasks come back later than others, and before any has come an
-   * API-only process knows of none: so only a worker that has run for the grace itself says that
-   * nobody runs a task.
-   */
-  #knowsTheWorkers(): boolean {
-    const { worker, clock, workerTimeoutMs } = this.#ports;
-    return worker && clock.nowMs() - this.#startedMs >= workerTimeoutMs;
   }
 
   readonly #mayGoOn = (): boolean => !this.#stopped;
