@@ -4,6 +4,7 @@
  */
 import type { EngineObserver, EngineSettings, Engine } from "../src/engine/api.js";
 import { createEngine } from "../src/engine/engine.js";
+import type { StartStallGuard } from "../src/engine/stall-guard.js";
 import { LedgerError } from "../src/job/errors.js";
 import type { Ledger } from "../src/ledger/ledger.js";
 import { openMemoryLedger } from "../src/ledger/memory/memory-ledger.js";
@@ -11,7 +12,7 @@ import type { LogFields, Logger } from "../src/runtime/logger.js";
 import type { Processes } from "../src/runtime/process-identity.js";
 import type { Random } from "../src/runtime/random.js";
 import { defineInline } from "../src/task/definition.js";
-import { createTaskRegistry } from "../src/task/registry.js";
+import { createTaskRegistry, type RegisteredTask } from "../src/task/registry.js";
 import type { TaskContext, TaskOptions } from "../src/task/task.js";
 import { settled, VirtualClock } from "./virtual-clock.js";
 
@@ -78,10 +79,12 @@ export interface LogLine {
 export interface RigOptions {
   readonly settings?: Partial<EngineSettings>;
   readonly tasks?: readonly TaskOptions[];
+  readonly ownTasks?: readonly RegisteredTask[];
   readonly worker?: boolean;
   readonly ledger?: Ledger;
   readonly clock?: VirtualClock;
   readonly processes?: Processes;
+  readonly stallGuard?: StartStallGuard;
 }
 
 export interface Rig {
@@ -107,6 +110,8 @@ export function createRig(options: RigOptions = {}): Rig {
     logger: recordingLogger(logs),
     observer: recordingObserver(seen),
     worker: options.worker ?? true,
+    ownTasks: options.ownTasks ?? [],
+    stallGuard: options.stallGuard,
     ...(options.processes === undefined ? {} : { processes: options.processes }),
   });
   return { engine, ledger, clock, logs, seen };

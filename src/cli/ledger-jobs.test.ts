@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { createRig, HeldTask, stopped, type Rig } from "../../test/engine-rig.js";
+import { acceptOne } from "../../test/ledger/acts.js";
 import { injectedFetch } from "../../test/http/injected-fetch.js";
 import { settled } from "../../test/virtual-clock.js";
 import { JobtableClient } from "../client/client.js";
@@ -185,6 +186,13 @@ test("what can't be run once more", async () => {
     kind: "refused",
     status: 409,
     message: expect.stringMatching(/^job's input is gone: job_\w+: a store in memory/) as string,
+  });
+  const planId = UNKNOWN.slice("job_".length);
+  const ofPlan = await acceptOne(rig.ledger, { planId, phase: "apply", task: "plan:apply" });
+  expect(await both((jobs) => jobs.retry(ofPlan.jobId))).toMatchObject({
+    kind: "refused",
+    status: 409,
+    message: `a plan's job can't be retried: a plan runs one phase at a time: run jobtable plan apply plan_${planId} instead`,
   });
 });
 

@@ -21,7 +21,13 @@ import {
 import type { Engine } from "../engine/api.js";
 import { diagnosticsJson } from "../http/diagnostics-json.js";
 import { refusalProblem } from "../http/errors.js";
-import { alreadyFinished, notFinished, payloadGone, withoutResult } from "../http/job-problems.js";
+import {
+  alreadyFinished,
+  notFinished,
+  payloadGone,
+  retryOfPlan,
+  withoutResult,
+} from "../http/job-problems.js";
 import {
   FAULTS,
   jobJson,
@@ -97,6 +103,8 @@ export class LedgerJobs implements Jobs {
         return refusedBy(notFinished(outcome.job));
       case "payload_gone":
         return refusedBy(payloadGone(jobId));
+      case "of_plan":
+        return refusedBy(retryOfPlan(outcome.job));
       case "full":
       case "not_ready":
         return refusedBy(refusalProblem(outcome, "jobs"));

@@ -130,15 +130,14 @@ export class Admission {
     if (this.#isClosed()) return NOT_READY;
     const [old] = await ledger.get([jobId]);
     if (old === undefined || old === null) return { kind: "unknown" };
+    if (old.planId !== null) return { kind: "of_plan", job: old };
     if (!isTerminal(old.status)) return { kind: "not_finished", job: old };
     const payloadJson = await ledger.payload(jobId);
     if (payloadJson === null) return { kind: "payload_gone", job: old };
     if (this.#isClosed()) return NOT_READY;
-    const { planId, phase, task, queue, priority, maxAttempts, timeoutMs, requestId } = old;
+    const { task, queue, priority, maxAttempts, timeoutMs, requestId } = old;
     const job: NewJob = {
       jobId: this.#ports.newId(),
-      planId,
-      phase,
       task,
       queue,
       priority,

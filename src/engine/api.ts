@@ -101,6 +101,8 @@ export type RetryResult =
   | { readonly kind: "not_finished"; readonly job: Job }
   /** Its ledger forgets the payloads of what has ended. */
   | { readonly kind: "payload_gone"; readonly job: Job }
+  /** It runs a phase of a plan, whose phases take turns: the plan is executed or applied anew instead. */
+  | { readonly kind: "of_plan"; readonly job: Job }
   | Extract<Refusal, { readonly kind: "full" | "not_ready" }>;
 
 export type SyncOutcome =

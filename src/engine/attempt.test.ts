@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { VirtualClock, settled } from "../../test/virtual-clock.js";
 import { defineTask } from "../task/definition.js";
-import { Attempt, shorterLimitMs } from "./attempt.js";
+import { Attempt, runLimitMs, shorterLimitMs } from "./attempt.js";
 import type { RunOutcome, Runner } from "./runner/runner.js";
 
 const TASK = defineTask({ name: "t", run: () => null }, { file: null, defaultName: null });
@@ -25,14 +25,23 @@ function scripted() {
   return { runner, told, settle };
 }
 
-function attempt(runner: Runner, clock: VirtualClock, limitMs: number) {
+function attempt(runner: Runner, clock: VirtualClock, limitMs: number, task = TASK) {
   return new Attempt(
     { runner, clock, graceMs: 100 },
-    { jobId: null, attempt: 1, task: TASK, payloadJson: "{}", requestId: null },
+    { jobId: null, attempt: 1, task, payloadJson: "{}", requestId: null },
     { onProgress: () => undefined, onLog: () => undefined },
     limitMs,
   );
 }
+
+test("a run has the limit that was asked for, else its task's own, and the setting bounds both", () => {
+  const none = { modelRunTimeoutMs: 0 };
+  expect(runLimitMs(null, { timeoutMs: null }, none)).toBe(0);
+  expect(runLimitMs(null, { timeoutMs: 5 }, none)).toBe(5);
+  expect(runLimitMs(9, { timeoutMs: 5 }, none)).toBe(9);
+  expect(runLimitMs(9, { timeoutMs: 5 }, { modelRunTimeoutMs: 7 })).toBe(7);
+  expect(runLimitMs(null, { timeoutMs: null }, { modelRunTimeoutMs: 7 })).toBe(7);
+});
 
 test("of two time limits the first one counts, and 0 is none", () => {
   expect(shorterLimitMs(0, 0)).toBe(0);
@@ -72,6 +81,18 @@ describe("one run", () => {
     expect(await run.outcome).toEqual({ kind: "killed" });
     expect([...run.causes]).toEqual(["time_limit"]);
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  test("goes on for as long as its task says, where it says so", async () => {
+    const clock = new VirtualClock();
+    const { runner, told } = scripted();
+    const run = attempt(runner, clock, 0, { ...TASK, graceMs: 5_000 });
+    run.stop("cancelled");
+    await clock.advance(4_999);
+    expect(told).toEqual(["abort: cancelled"]);
+    await clock.advance(1);
+    expect(told).toEqual(["abort: cancelled", "kill"]);
+    expect(await run.outcome).toEqual({ kind: "killed" });
   });
 
   test("counts one grace period, from the first cause that has one", async () => {

@@ -8,13 +8,15 @@
  * gone (or given up), and not before: whoever holds the slot gives it back then. Never rejects.
  */
 import type { Clock } from "../runtime/clock.js";
+import type { RegisteredTask } from "../task/registry.js";
+import type { EngineSettings } from "./api.js";
 import type { StopCause } from "./ending.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner/runner.js";
 
 export interface AttemptPorts {
   readonly runner: Runner;
   readonly clock: Clock;
-  /** How long a handler may go on after it was told to stop, ms. */
+  /** How long a handler may go on after it was told to stop, ms, where its task says nothing of it. */
   readonly graceMs: number;
 }
 
@@ -25,6 +27,7 @@ const REASONS = {
   time_limit: "time limit",
   shutdown: "shutdown",
   caller_gone: "the caller is gone",
+  caller_stopped: "the caller was told to stop",
 } as const satisfies Record<StopCause, string>;
 
 const NO_CAUSES: ReadonlySet<StopCause> = new Set();
@@ -32,7 +35,8 @@ const NO_CAUSES: ReadonlySet<StopCause> = new Set();
 export class Attempt {
   readonly outcome: Promise<RunOutcome>;
   readonly limitMs: number;
-  readonly #ports: AttemptPorts;
+  readonly #clock: Clock;
+  readonly #graceMs: number;
   readonly #run: Run;
   readonly #startedMs: number;
   #causes: Set<StopCause> | null = null;
@@ -44,7 +48,8 @@ export class Attempt {
   constructor(ports: AttemptPorts, request: RunRequest, listener: RunListener, limitMs: number) {
     const { clock, runner } = ports;
     this.limitMs = limitMs;
-    this.#ports = ports;
+    this.#clock = clock;
+    this.#graceMs = request.task.graceMs ?? ports.graceMs;
     this.#startedMs = clock.monotonicMs();
     this.#run = startRun(runner, request, listener);
     if (limitMs > 0)
@@ -64,7 +69,7 @@ export class Attempt {
 
   /** How long it ran, ms: until now, or to its end. */
   get runMs(): number {
-    return (this.#endedMs ?? this.#ports.clock.monotonicMs()) - this.#startedMs;
+    return (this.#endedMs ?? this.#clock.monotonicMs()) - this.#startedMs;
   }
 
   /** Tells the handler to stop, and why. For a shutdown no grace is counted: its deadline is the caller's. */
@@ -74,7 +79,7 @@ export class Attempt {
     this.#causes.add(cause);
     this.#run.abort(REASONS[cause]);
     if (cause === "shutdown" || this.#cancelGrace !== null) return;
-    this.#cancelGrace = this.#ports.clock.timer(this.#ports.graceMs, () => {
+    this.#cancelGrace = this.#clock.timer(this.#graceMs, () => {
       this.kill();
     });
   }
@@ -85,7 +90,7 @@ export class Attempt {
   }
 
   #ended(): void {
-    this.#endedMs = this.#ports.clock.monotonicMs();
+    this.#endedMs = this.#clock.monotonicMs();
     this.#cancelLimit?.();
     this.#cancelGrace?.();
   }
@@ -95,6 +100,18 @@ export class Attempt {
 export function shorterLimitMs(oneMs: number, otherMs: number): number {
   if (oneMs <= 0) return otherMs;
   return otherMs <= 0 ? oneMs : Math.min(oneMs, otherMs);
+}
+
+/**
+ * The limit of one run in ms; 0: none.
+ * @param askedMs by whoever wants the run; null: the task's own.
+ */
+export function runLimitMs(
+  askedMs: number | null,
+  { timeoutMs }: Pick<RegisteredTask, "timeoutMs">,
+  { modelRunTimeoutMs }: Pick<EngineSettings, "modelRunTimeoutMs">,
+): number {
+  return shorterLimitMs(askedMs ?? timeoutMs ?? 0, modelRunTimeoutMs);
 }
 
 /** A runner that throws is a bug of ours; the job still has to end, and its slot to come back. */

@@ -10,7 +10,8 @@ import type { End } from "../ledger/ledger.js";
 import type { RunOutcome } from "./runner/runner.js";
 
 /** Why a run was told to stop. */
-export type StopCause = "cancelled" | "lost" | "time_limit" | "shutdown" | "caller_gone";
+export type StopCause =
+  "cancelled" | "lost" | "time_limit" | "shutdown" | "caller_gone" | "caller_stopped";
 
 export interface EndedRun {
   readonly outcome: RunOutcome;
@@ -24,7 +25,7 @@ export interface EndedRun {
 }
 
 const SHUTDOWN_MESSAGE = "Shutdown: the worker stopped before the job ended";
-const GONE_MESSAGE = "RunnerGone: the task's thread ended without an outcome";
+export const GONE_MESSAGE = "RunnerGone: the task's thread ended without an outcome";
 
 /** @returns null when the claim was lost: there is nothing to record. */
 export function endOf(run: EndedRun): End | null {

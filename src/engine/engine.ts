@@ -12,7 +12,7 @@ import { systemClock, type Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
 import { systemProcesses, type Processes } from "../runtime/process-identity.js";
 import { idSource, newWorkerId, systemRandom, type Random } from "../runtime/random.js";
-import type { TaskRegistry } from "../task/registry.js";
+import { withTasks, type RegisteredTask, type TaskRegistry } from "../task/registry.js";
 import { Admission, type Recorder } from "./admission.js";
 import type {
   Engine,
@@ -35,10 +35,8 @@ import { Lifecycle, type LifecycleState } from "./lifecycle.js";
 import { Maintenance } from "./maintenance.js";
 import { Pool } from "./pool.js";
 import { Readiness } from "./readiness.js";
-import { dispatchRunner } from "./runner/dispatch-runner.js";
-import { createInlineRunner } from "./runner/inline-runner.js";
 import type { Runner } from "./runner/runner.js";
-import { createThreadRunner } from "./runner/thread-runner.js";
+import { createTaskRunner } from "./runner/task-runner.js";
 import type { StartStallGuard } from "./stall-guard.js";
 import { SyncRequests } from "./sync-requests.js";
 import { Waits } from "./waits.js";
@@ -51,6 +49,12 @@ export interface EngineOptions {
   readonly logger: Logger;
   /** Whether this process claims and runs jobs. Synchronous requests run here in any case. */
   readonly worker: boolean;
+  /**
+   * What this process's worker claims and runs besides, while nobody can submit it, run it now, or see
+   * it in the list of tasks: whoever gives them records their jobs. Their names have a colon, which no
+   * other task's can have. Default: none.
+   */
+  readonly ownTasks?: readonly RegisteredTask[];
   /** Default: threads for task files, this process for functions. */
   readonly runner?: Runner;
   /** Default: counts nothing. */
@@ -72,13 +76,9 @@ export function createEngine(options: EngineOptions): Engine {
     clock,
     random: options.random ?? systemRandom(),
     observer: options.observer ?? BLIND,
+    ownTasks: options.ownTasks ?? [],
     processes: options.processes ?? systemProcesses(),
-    runner:
-      options.runner ??
-      dispatchRunner({
-        inline: createInlineRunner({ clock }),
-        thread: createThreadRunner({ maxThreads: settings.maxWorkers, logger }),
-      }),
+    runner: options.runner ?? createTaskRunner({ maxThreads: settings.maxWorkers, clock, logger }),
   });
 }
 
@@ -139,6 +139,9 @@ class JobtableEngine implements Engine {
     this.#worker = options.worker
       ? new WorkerSide({
           ...shared,
+          tasks: withTasks(options.tasks, options.ownTasks),
+          // What runs in threads holds nothing up, and what is our own does not spin.
+          mayStall: hasInline(options.tasks),
           workerId: this.#workerId,
           pool: this.#pool,
           identity: processes.self,
@@ -236,6 +239,10 @@ class JobtableEngine implements Engine {
   stop(): Promise<void> {
     return this.#lifecycle.stop();
   }
+}
+
+function hasInline(tasks: TaskRegistry): boolean {
+  return tasks.names.some((name) => tasks.get(name)?.isolation === "inline");
 }
 
 function healthState(state: LifecycleState, worker: boolean): HealthReport["state"] {

@@ -12,7 +12,7 @@ import type { LogFields, Logger } from "../runtime/logger.js";
 import type { Random } from "../runtime/random.js";
 import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
 import type { EngineObserver, EngineSettings } from "./api.js";
-import { Attempt, shorterLimitMs, type AttemptPorts } from "./attempt.js";
+import { Attempt, runLimitMs, type AttemptPorts } from "./attempt.js";
 import type { CautiousAverage } from "./cautious-average.js";
 import { endLabel, endOf, type EndLabel } from "./ending.js";
 import type { OwnedJob, OwnedJobNews, OwnedJobs } from "./owned-jobs.js";
@@ -65,8 +65,7 @@ export class JobRun implements RunListener {
     const { job, payloadJson } = owned;
     ports.observer.jobStarted(job.task, this.#waitMs);
     const { jobId, attempt, requestId } = job;
-    const ownMs = job.timeoutMs ?? task.timeoutMs ?? 0;
-    const limitMs = shorterLimitMs(ownMs, ports.settings.modelRunTimeoutMs);
+    const limitMs = runLimitMs(job.timeoutMs, task, ports.settings);
     const request = { jobId, attempt, task, payloadJson, requestId };
     this.#attempt = new Attempt(ports.attempts, request, this, limitMs);
     // The runner has it now, and large payloads should not be held twice.

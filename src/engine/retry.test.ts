@@ -1,10 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { PLAN_TASKS } from "../job/payload.js";
 import type { Ledger } from "../ledger/ledger.js";
 import { openSqliteLedger } from "../ledger/sqlite/sqlite-ledger.js";
 import { silentLogger } from "../runtime/logger.js";
 import { createRig, HeldTask, stopped, submitted, withRig } from "../../test/engine-rig.js";
+import { acceptOne } from "../../test/ledger/acts.js";
 import { FAST_FOLDER } from "../../test/ledger/sqlite-factory.js";
 import { settled, VirtualClock } from "../../test/virtual-clock.js";
 
@@ -72,6 +74,19 @@ describe("a retry by a user", () => {
         job: { status: "succeeded" },
       });
     });
+  });
+
+  test("of a plan's job is refused, whatever its end: the plan is run anew instead", async () => {
+    const rig = createRig({ worker: false });
+    const { engine, ledger } = rig;
+    const job = { planId: UNKNOWN_ID, phase: "apply", task: PLAN_TASKS.apply } as const;
+    const { jobId } = await acceptOne(ledger, job);
+    const ofPlan = { kind: "of_plan", job: { jobId, ...job } };
+    expect(await engine.retry(jobId)).toMatchObject(ofPlan);
+    await engine.cancel(jobId);
+    expect(await engine.retry(jobId)).toMatchObject(ofPlan);
+    expect(await ledger.counts()).toMatchObject({ total: 1 });
+    await stopped(rig);
   });
 
   test("is held to the bound, and refused while stopping", async () => {

@@ -9,9 +9,9 @@ import type { Logger } from "../runtime/logger.js";
 import type { TaskRegistry } from "../task/registry.js";
 import { acceptInput, type AcceptedInput } from "./accepted-input.js";
 import type { EngineObserver, EngineSettings, SyncOutcome, SyncRequest } from "./api.js";
-import { Attempt, shorterLimitMs } from "./attempt.js";
+import { Attempt, runLimitMs } from "./attempt.js";
 import type { CautiousAverage } from "./cautious-average.js";
-import type { StopCause } from "./ending.js";
+import { GONE_MESSAGE, type StopCause } from "./ending.js";
 import { InFlight } from "./in-flight.js";
 import type { Pool, Slot } from "./pool.js";
 import { retryAfterS } from "./retry-after.js";
@@ -145,7 +145,7 @@ class SyncRun {
     this.#request = request;
     this.#accepted = accepted;
     this.#answer = answer;
-    this.#limitMs = shorterLimitMs(accepted.task.timeoutMs ?? 0, ports.settings.modelRunTimeoutMs);
+    this.#limitMs = runLimitMs(null, accepted.task, ports.settings);
     this.#enteredMs = ports.clock.monotonicMs();
   }
 
@@ -254,7 +254,7 @@ function answerOf(outcome: RunOutcome, causes: ReadonlySet<StopCause>): SyncOutc
       if (causes.has("shutdown")) return SHUTTING_DOWN;
       return {
         kind: "failed",
-        errorMessage: "RunnerGone: the task's thread ended without an outcome",
+        errorMessage: GONE_MESSAGE,
       };
     default:
       return outcome satisfies never;

@@ -23,7 +23,10 @@ import { Worker } from "./worker.js";
 export interface WorkerSidePorts {
   readonly workerId: string;
   readonly ledger: Ledger;
+  /** All that it claims and runs: also what nobody can submit. */
   readonly tasks: TaskRegistry;
+  /** Whether one of them may hold up the event loop. */
+  readonly mayStall: boolean;
   readonly runner: Runner;
   readonly settings: EngineSettings;
   readonly clock: Clock;
@@ -137,11 +140,9 @@ export class WorkerSide {
     }
   }
 
-  /** What runs in threads holds nothing up. */
   async #startGuard(): Promise<void> {
-    const { tasks, stallGuard, settings, logger } = this.#ports;
-    if (stallGuard === undefined) return;
-    if (!tasks.names.some((name) => tasks.get(name)?.isolation === "inline")) return;
+    const { mayStall, stallGuard, settings, logger } = this.#ports;
+    if (stallGuard === undefined || !mayStall) return;
     try {
       this.#guard = stallGuard(settings);
       this.#guard.known(this.#describe());

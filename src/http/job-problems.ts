@@ -1,4 +1,5 @@
 /** Why a job can't be given, cancelled, retried or found: the same whether it is asked for over HTTP or over a store. */
+import { formatPlanId } from "../job/id.js";
 import type { Job } from "../job/job.js";
 import { STATES, type Problem } from "./wire.js";
 
@@ -19,6 +20,16 @@ export function withoutResult(job: Job): Problem {
 
 export function alreadyFinished({ status }: Pick<Job, "status">): Problem {
   return { fault: "conflict", error: `job already finished (state: ${STATES[status]})` };
+}
+
+/** Of a job that runs a phase of a plan. */
+export function retryOfPlan({ planId, phase }: Pick<Job, "planId" | "phase">): Problem {
+  const id = planId === null ? "" : ` ${formatPlanId(planId)}`;
+  return {
+    fault: "conflict",
+    error: "a plan's job can't be retried",
+    detail: `a plan runs one phase at a time: run jobtable plan ${phase ?? "execute"}${id} instead`,
+  };
 }
 
 /** @param asked the id as it was asked for. */

@@ -9,6 +9,8 @@ export interface RegisteredTask {
   readonly isolation: Isolation;
   /** Limit of one run in ms, or null for the setting's. */
   readonly timeoutMs: number | null;
+  /** How long a run may go on after it was told to stop, ms. Null or left out: as long as the setting says. */
+  readonly graceMs?: number | null;
   readonly maxAttempts: number;
   /** Of the inputs that it takes; recorded with each job. */
   readonly version: number;
@@ -46,6 +48,16 @@ export function createTaskRegistry(tasks: readonly RegisteredTask[]): TaskRegist
     checkInput: (task, input) => checkSchema(task.definition.input, input),
     inputJsonSchema: (task) => inputJsonSchema(task.definition.input),
   };
+}
+
+/**
+ * A registry with more tasks in it.
+ * @throws JobtableError as `createTaskRegistry`.
+ */
+export function withTasks(tasks: TaskRegistry, more: readonly RegisteredTask[]): TaskRegistry {
+  if (more.length === 0) return tasks;
+  const present = tasks.names.map((name) => tasks.get(name)).filter((task) => task !== undefined);
+  return createTaskRegistry([...present, ...more]);
 }
 
 function duplicate(one: RegisteredTask, other: RegisteredTask): Error {

@@ -500,6 +500,15 @@ describe("POST /jobs/{id}/retry", () => {
       },
     ],
     [
+      { kind: "of_plan", job: job({ planId: JOB_ID, phase: "apply" }) },
+      409,
+      {
+        error: "a plan's job can't be retried",
+        code: 409,
+        detail: `a plan runs one phase at a time: run jobtable plan apply plan_${JOB_ID} instead`,
+      },
+    ],
+    [
       { kind: "full", limit: 16, retryAfterS: 3 },
       429,
       { error: "async queue full (max 16)", code: 429 },

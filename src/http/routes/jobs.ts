@@ -12,6 +12,7 @@ import {
   jobNotFound,
   notFinished,
   payloadGone,
+  retryOfPlan,
   withoutResult,
 } from "../job-problems.js";
 import { listQuery, waitMs } from "../query.js";
@@ -119,6 +120,9 @@ function retry(context: HttpContext, replies: Replies): Handler {
         return;
       case "payload_gone":
         replies.refuse(reply, payloadGone(idOf(request)));
+        return;
+      case "of_plan":
+        replies.refuse(reply, retryOfPlan(outcome.job));
         return;
       case "full":
       case "not_ready":
