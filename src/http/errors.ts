@@ -37,6 +37,10 @@ const FAULT_OF = {
   unknown_task: "not_found",
   invalid_config: "internal",
   invalid_task: "internal",
+  invalid_workspace: "invalid_input",
+  outcome_refused: "invalid_input",
+  apply_failed: "internal",
+  git_failed: "internal",
 } as const satisfies Record<ErrorCode, Fault>;
 
 /** @param call `jobs`: what was to be recorded; `sync`: what was to run now. */

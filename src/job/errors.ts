@@ -29,6 +29,10 @@ export const ERRORS = {
   unknown_task: { message: "not found", retryable: false, http: 404 },
   invalid_config: { message: "invalid configuration", retryable: false, http: 500 },
   invalid_task: { message: "invalid task", retryable: false, http: 500 },
+  invalid_workspace: { message: "invalid workspace", retryable: false, http: 422 },
+  outcome_refused: { message: "the plan's changes can't be kept", retryable: false, http: 422 },
+  apply_failed: { message: "the patch was not applied", retryable: true, http: 500 },
+  git_failed: { message: "git failed", retryable: true, http: 500 },
 } as const satisfies Record<string, { message: string; retryable: boolean; http: number }>;
 
 export type ErrorCode = keyof typeof ERRORS;

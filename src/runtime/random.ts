@@ -41,3 +41,8 @@ export function idSource(clock: Clock, random: Random): () => string {
 export function newWorkerId(): string {
   return `worker-${randomUUID().slice(0, 8)}`;
 }
+
+/** 12 hex digits that no other process draws: for names of files that must not meet. */
+export function newToken(): string {
+  return randomBytes(6).toString("hex");
+}

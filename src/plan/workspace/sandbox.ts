@@ -1,0 +1,164 @@
+/**
+ * A sandbox: a detached working tree of the user's repository, in a folder of our own, in which steps
+ * may do as they like with files. What they left is collected as a patch. The user's files, index,
+ * stash, branches and HEAD stay as they are; a step that runs git there does share the repository with
+ * the user, and what it does to branches or the stash is done.
+ *
+ * Whatever fails on the way, nothing of a sandbox that could not be made is left. What a killed process
+ * leaves is found by `cleanSandboxes`.
+ */
+import { access, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { JobtableError } from "../../job/errors.js";
+import type { ProcessIdentity } from "../../runtime/process-identity.js";
+import { newToken } from "../../runtime/random.js";
+import type { Git } from "../git/git.js";
+import type { Repository } from "../git/repository.js";
+import { copyIndex, makeBase, type BaseKind } from "./base.js";
+import { collect } from "./collect.js";
+import { refuseLeavingLinks, shown, takeInventory, type Inventory } from "./inventory.js";
+import type { Outcome } from "./outcome.js";
+import { defaultSandboxRoot, prepareSandboxRoot } from "./sandbox-root.js";
+import { removeSandbox, sandboxPlace, writeRecord, type SandboxPlace } from "./sandbox-place.js";
+
+export interface SandboxOptions {
+  /** The last commit, or the files as they lie in the workspace. */
+  readonly base: BaseKind;
+  /** For people who look into the folder: 1 to 64 letters, digits, `_` and `-`. */
+  readonly name: string;
+  /** Absolute path of the folder that holds the sandboxes; `defaultSandboxRoot()` unless given. */
+  readonly root?: string | undefined;
+  /** Who may use it: when that process is gone, it is removed. */
+  readonly owner: ProcessIdentity;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Sandbox {
+  /** Unique; names its folder. */
+  readonly id: string;
+  /** Root of the working tree; absolute, without links. */
+  readonly dir: string;
+  readonly baseCommit: string;
+  /** What differs from the workspace, one line each, for people. */
+  readonly notes: readonly string[];
+  /**
+   * What steps changed so far; may be called again. Nothing may run in the sandbox meanwhile.
+   * @throws JobtableError `outcome_refused`: something that no patch can carry.
+   */
+  collect(options?: { readonly signal?: AbortSignal | undefined }): Promise<Outcome>;
+  /** Idempotent. */
+  remove(): Promise<void>;
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** @throws JobtableError `invalid_workspace`, `git_failed`; the signal's reason. */
+export async function openSandbox(
+  git: Git,
+  repository: Repository,
+  options: SandboxOptions,
+): Promise<Sandbox> {
+  const { name, owner, signal } = options;
+  if (!NAME.test(name)) throw new RangeError(`no name for a sandbox: ${JSON.stringify(name)}`);
+  const root = await prepareSandboxRoot(options.root ?? defaultSandboxRoot(), repository);
+  const { commonDir } = repository;
+  const place = sandboxPlace(root, `${name}-${newToken()}`, commonDir);
+  await writeRecord(place, { version: 1, owner, workspace: repository.root, commonDir });
+  try {
+    await mkdir(place.meta, { mode: 0o700 });
+    const indexFile = join(place.meta, "base-index");
+    const base = await makeBase(git, repository, options.base, indexFile, signal);
+    const inventory = await inventoryOf(git, repository, base.commit, signal);
+    await addWorkTree(git, repository, place, base.commit, signal);
+    return sandboxAt(git, repository, place, {
+      commit: base.commit,
+      inventory,
+      notes: [...base.notes, ...submoduleNotes(inventory)],
+    });
+  } catch (error) {
+    await removeSandbox(place);
+    throw error;
+  }
+}
+
+async function inventoryOf(
+  git: Git,
+  { root, gitDir }: Repository,
+  commit: string,
+  signal: AbortSignal | undefined,
+): Promise<Inventory> {
+  const inventory = await takeInventory(
+    git,
+    { cwd: root, env: { GIT_DIR: gitDir, GIT_WORK_TREE: root }, signal },
+    commit,
+  );
+  await refuseLeavingLinks(inventory.links, "invalid_workspace");
+  return inventory;
+}
+
+/** Work trees that come and go at the same time may take their folder from under each other. */
+const ADD_ATTEMPTS = 3;
+
+async function addWorkTree(
+  git: Git,
+  { root, gitDir }: Repository,
+  place: SandboxPlace,
+  commit: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const args = ["worktree", "add", "--detach", place.dir, commit];
+  const call = { args, cwd: root, env: { GIT_DIR: gitDir, GIT_WORK_TREE: root }, signal };
+  for (let attempt = 1; ; attempt += 1) {
+    const { code, stderr } = await git.ask(call);
+    if (code === 0) break;
+    const raced = stderr.includes("could not create directory");
+    if (raced && attempt < ADD_ATTEMPTS) continue;
+    throw notMade(lastLine(stderr));
+  }
+  if (!(await isThere(place.gitDir))) throw notMade(`git did not make ${place.gitDir}`);
+  await copyIndex(join(place.gitDir, "index"), join(place.meta, "index"));
+}
+
+function notMade(why: string): JobtableError {
+  return new JobtableError("git_failed", `the sandbox could not be made: ${why}`);
+}
+
+/** Before it git tells its progress. */
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function submoduleNotes(inventory: Inventory): string[] {
+  return [...inventory.submodules.keys()].map(
+    (path) => `the submodule ${shown(path)} is empty here`,
+  );
+}
+
+function sandboxAt(
+  git: Git,
+  { commonDir }: Repository,
+  place: SandboxPlace,
+  base: { commit: string; inventory: Inventory; notes: readonly string[] },
+): Sandbox {
+  const { id, dir, gitDir, meta } = place;
+  return {
+    id,
+    dir,
+    baseCommit: base.commit,
+    notes: base.notes,
+    collect: ({ signal } = {}) =>
+      collect(
+        git,
+        { dir, gitDir, meta, commonDir, commit: base.commit, ...base.inventory },
+        signal,
+      ),
+    remove: () => removeSandbox(place),
+  };
+}
