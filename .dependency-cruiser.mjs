@@ -38,6 +38,11 @@ const LAYERS = [
   { name: "engine", of: ENGINE, may: [CONTRACT, TASK, JOB, RUNTIME] },
   { name: "http", of: HTTP, may: [ENGINE, CONTRACT, TASK, JOB, RUNTIME] },
   { name: "plan", of: PLAN, may: [ENGINE, CONTRACT, TASK, JOB, RUNTIME] },
+  {
+    name: "plan-parts",
+    of: "src/plan/(file|steps)/",
+    may: ["src/plan/definition\\.ts$", TASK, JOB, RUNTIME],
+  },
   { name: "client", of: CLIENT, may: [JOB, "src/http/wire"] },
   { name: "compose", of: COMPOSE, may: [STORE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME] },
   {

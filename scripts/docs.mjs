@@ -1,9 +1,9 @@
 /**
- * Writes the tables of docs/ that derive from the code, between their marks. `--check` changes
- * nothing and fails where a file is not as it would be written.
+ * Writes what derives from the code: the tables of docs/, between their marks, and the files of
+ * schemas/. `--check` changes nothing and fails where a file is not as it would be written.
  */
 import { createJiti } from "jiti";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { format } from "prettier";
@@ -11,6 +11,7 @@ import { format } from "prettier";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const source = (path) => createJiti(import.meta.url).import(join(root, "src", path));
 const { flagOf, SETTING_NAMES, settingRow } = await source("config/settings.ts");
+const { planJsonSchema } = await source("plan/file/schema.ts");
 const { expectation, formatValue, readValue } = await source("config/values.ts");
 
 const cell = (text) => text.replaceAll("|", "\\|");
@@ -37,19 +38,34 @@ function settingsTable() {
 }
 
 const TABLES = [{ file: "docs/settings.md", mark: "settings", make: settingsTable }];
+const GENERATED = [
+  {
+    file: "schemas/plan.schema.json",
+    parser: "json",
+    make: () => JSON.stringify(planJsonSchema()),
+  },
+];
+
+function write(file, present, wanted) {
+  if (wanted === present) return;
+  if (process.argv.includes("--check")) {
+    process.stderr.write(`${file} is not what the code says: run npm run docs\n`);
+    process.exitCode = 1;
+  } else writeFileSync(join(root, file), wanted);
+}
 
 for (const { file, mark, make } of TABLES) {
-  const path = join(root, file);
-  const present = readFileSync(path, "utf8");
+  const present = readFileSync(join(root, file), "utf8");
   const [begin, end] = [`<!-- ${mark}: begin -->`, `<!-- ${mark}: end -->`];
   const from = present.indexOf(begin);
   const to = present.indexOf(end);
   if (from < 0 || to < from) throw new Error(`${file}: the marks ${begin} and ${end} are missing`);
   const filled = `${present.slice(0, from + begin.length)}\n\n${make()}\n\n${present.slice(to)}`;
-  const wanted = await format(filled, { parser: "markdown", printWidth: 100 });
-  if (wanted === present) continue;
-  if (process.argv.includes("--check")) {
-    process.stderr.write(`${file} is not what the code says: run npm run docs\n`);
-    process.exitCode = 1;
-  } else writeFileSync(path, wanted);
+  write(file, present, await format(filled, { parser: "markdown", printWidth: 100 }));
+}
+
+for (const { file, parser, make } of GENERATED) {
+  const path = join(root, file);
+  const present = existsSync(path) ? readFileSync(path, "utf8") : "";
+  write(file, present, await format(make(), { parser, printWidth: 100 }));
 }

@@ -33,7 +33,13 @@ function install() {
     npm(["pack", "--json", "--pack-destination", folder], root),
   );
   const paths = files.map(({ path }) => path);
-  for (const needed of ["dist/cli/main.js", "dist/index.d.ts", "LICENSE", "CHANGELOG.md"])
+  for (const needed of [
+    "dist/cli/main.js",
+    "dist/index.d.ts",
+    "schemas/plan.schema.json",
+    "LICENSE",
+    "CHANGELOG.md",
+  ])
     assert.ok(paths.includes(needed), `${needed} is not in the package`);
   assert.deepEqual(
     paths.filter((path) => /\.test\.|^(src|test|bench)\//.test(path)),

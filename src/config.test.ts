@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeOrigin, resolveSettings, type Settings, type Sources } from "./config.js";
-import { nearest } from "./config/nearest.js";
+import { nearest } from "./job/nearest.js";
 import { SETTING_NAMES, settingRow, type Config, type SettingName } from "./config/settings.js";
 import { formatValue, maskStore, parseSize, readValue } from "./config/values.js";
 import type { EngineSettings } from "./engine/api.js";

@@ -7,7 +7,7 @@
  * An empty environment variable counts as not set.
  */
 import type { ConfigFile } from "./config/file.js";
-import { nearest } from "./config/nearest.js";
+import { nearest } from "./job/nearest.js";
 import {
   flagOf,
   SETTING_NAMES,

@@ -18,6 +18,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 const MISUSE: ReadonlySet<ErrorCode> = new Set([
   "invalid_config",
   "invalid_task",
+  "invalid_plan",
   "invalid_input",
   "unknown_task",
 ]);

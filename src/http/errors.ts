@@ -37,6 +37,7 @@ const FAULT_OF = {
   unknown_task: "not_found",
   invalid_config: "internal",
   invalid_task: "internal",
+  invalid_plan: "invalid_input",
   invalid_workspace: "invalid_input",
   outcome_refused: "invalid_input",
   apply_failed: "internal",

@@ -29,6 +29,7 @@ export const ERRORS = {
   unknown_task: { message: "not found", retryable: false, http: 404 },
   invalid_config: { message: "invalid configuration", retryable: false, http: 500 },
   invalid_task: { message: "invalid task", retryable: false, http: 500 },
+  invalid_plan: { message: "invalid plan", retryable: false, http: 422 },
   invalid_workspace: { message: "invalid workspace", retryable: false, http: 422 },
   outcome_refused: { message: "the plan's changes can't be kept", retryable: false, http: 422 },
   apply_failed: { message: "the patch was not applied", retryable: true, http: 500 },

@@ -71,6 +71,7 @@ describe("against the stream", () => {
     ["http", "src/http/a.ts", "../ledger/memory/b.js", "src/ledger/memory/b.ts"],
     ["http", "src/http/a.ts", "../cli/b.js", "src/cli/b.ts"],
     ["plan", "src/plan/a.ts", "../cli/b.js", "src/cli/b.ts"],
+    ["plan-parts", "src/plan/steps/a.ts", "../../engine/b.js", "src/engine/b.ts"],
     ["client", "src/client/a.ts", "../engine/b.js", "src/engine/b.ts"],
     ["compose", "src/compose.ts", "./http/b.js", "src/http/b.ts"],
     ["jobtable", "src/jobtable.ts", "./http/b.js", "src/http/b.ts"],

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { createMetrics } from "../../src/http/metrics.js";
 import { FAULTS, STATES } from "../../src/http/wire.js";
 import { ERRORS } from "../../src/job/errors.js";
+import { planJsonSchema } from "../../src/plan/file/schema.js";
 import { ALL_STATUSES, isTerminal, TERMINAL_STATUSES, TRANSITIONS } from "../../src/job/state.js";
 
 function page(name: string): string {
@@ -78,4 +79,9 @@ it("docs/operations.md lists the metrics", () => {
   const { registry } = createMetrics({ tasks: [], processMetrics: false });
   const exported = registry.getMetricsAsArray().map(({ name }) => name);
   expect(rows.map(([name]) => name).sort()).toEqual(exported.sort());
+});
+
+it("schemas/plan.schema.json is the schema that plan files are checked by", () => {
+  const published: unknown = JSON.parse(page("../schemas/plan.schema.json"));
+  expect(published).toEqual(JSON.parse(JSON.stringify(planJsonSchema())));
 });
