@@ -162,12 +162,20 @@ describe("the library", () => {
       await started.reached;
       await jobtable.cancel(jobId);
       expect(await jobtable.wait(jobId)).toMatchObject({ status: "cancelled" });
-      const again = await jobtable.retry(formatJobId(jobId));
+      const key = { idempotencyKey: "again" };
+      const again = await jobtable.retry(formatJobId(jobId), key);
       if (again.kind !== "accepted") throw new Error(again.kind);
       released.reach();
       expect(await jobtable.wait(again.job.jobId)).toMatchObject({ status: "succeeded" });
       const result = await jobtable.result(again.job, "until");
       expect(result?.output).toEqual({ given: "input", ended: "done" });
+      expect(await jobtable.retry(jobId, key)).toMatchObject({
+        repeated: true,
+        job: { jobId: again.job.jobId },
+      });
+      await expect(jobtable.retry(jobId, { idempotencyKey: "" })).rejects.toMatchObject({
+        code: "invalid_input",
+      });
       expect(await jobtable.retry("nonsense")).toEqual({ kind: "unknown" });
     } finally {
       await jobtable.stop();

@@ -3,11 +3,13 @@
  * build them from the same parts, so that a command says the same whichever it takes.
  */
 import type {
+  Accepted,
   CancelAnswer,
   Jobs,
   JobsQuery,
   ResultAnswer,
   RetryAnswer,
+  RetryOptions,
   SubmitAnswer,
   SubmitRequest,
 } from "../client/jobs.js";
@@ -18,7 +20,7 @@ import {
   type JobView,
   type Refused,
 } from "../client/replies.js";
-import type { Engine } from "../engine/api.js";
+import type { Engine, Accepted as Recorded } from "../engine/api.js";
 import { diagnosticsJson } from "../http/diagnostics-json.js";
 import { refusalProblem } from "../http/errors.js";
 import {
@@ -57,8 +59,7 @@ export class LedgerJobs implements Jobs {
   async submit(request: SubmitRequest): Promise<SubmitAnswer> {
     const result = await this.#engine.submit(request);
     if (result.kind !== "accepted") return refusedBy(refusalProblem(result, "jobs"));
-    const { job, repeated } = result;
-    return { kind: "accepted", jobId: formatJobId(job.jobId), repeated };
+    return accepted(result);
   }
 
   async get(jobId: string): Promise<JobView | null> {
@@ -91,12 +92,13 @@ export class LedgerJobs implements Jobs {
     return { kind, jobId: formatJobId(job.jobId), state: STATES[job.status] };
   }
 
-  async retry(jobId: string): Promise<RetryAnswer> {
+  async retry(jobId: string, options?: RetryOptions): Promise<RetryAnswer> {
     const id = parseJobId(jobId);
-    const outcome = id === null ? ({ kind: "unknown" } as const) : await this.#engine.retry(id);
+    const outcome =
+      id === null ? ({ kind: "unknown" } as const) : await this.#engine.retry(id, options);
     switch (outcome.kind) {
       case "accepted":
-        return { kind: "accepted", jobId: formatJobId(outcome.job.jobId), repeated: false };
+        return accepted(outcome);
       case "unknown":
         return outcome;
       case "not_finished":
@@ -105,8 +107,10 @@ export class LedgerJobs implements Jobs {
         return refusedBy(payloadGone(jobId));
       case "of_plan":
         return refusedBy(retryOfPlan(outcome.job));
+      case "invalid":
       case "full":
       case "not_ready":
+      case "key_conflict":
         return refusedBy(refusalProblem(outcome, "jobs"));
       default:
         return outcome satisfies never;
@@ -140,6 +144,10 @@ export class LedgerJobs implements Jobs {
   #viewOf(job: Job): JobView {
     return JSON.parse(jobJson(job, this.#clock.nowMs())) as JobView;
   }
+}
+
+function accepted({ job, repeated }: Recorded): Accepted {
+  return { kind: "accepted", jobId: formatJobId(job.jobId), repeated };
 }
 
 function statusesOf(state: string): Status[] {

@@ -75,6 +75,22 @@ test("an answer to a key that was used before says so", async () => {
   });
 });
 
+test("a retry sends its key as a quoted string, and none that a header can't carry", async () => {
+  const { client, asked } = answering(202, `{"job_id":"${ID}","state":"pending"}`);
+  await client.retry(ID, { idempotencyKey: ' say "k" \\' });
+  await client.retry(ID);
+  expect(asked.map(({ init }) => new Headers(init.headers).get("idempotency-key"))).toEqual([
+    '" say \\"k\\" \\\\"',
+    null,
+  ]);
+  expect(await client.retry(ID, { idempotencyKey: "ü" })).toMatchObject({
+    kind: "refused",
+    status: 422,
+    message: "invalid input: Idempotency-Key: must be ASCII",
+  });
+  expect(asked).toHaveLength(2);
+});
+
 describe("what can't be worked with is one line and a reason", () => {
   test.each([
     [401, '{"error":"unauthorized"}', "unauthorized", /asks for a token.*JOBTABLE_AUTH_TOKEN$/],

@@ -11,6 +11,7 @@ import type {
   JobsQuery,
   ResultAnswer,
   RetryAnswer,
+  RetryOptions,
   SubmitAnswer,
   SubmitRequest,
 } from "./jobs.js";
@@ -67,8 +68,11 @@ export class JobtableClient implements Jobs {
     return { kind: reply.status === 200 ? "cancelled" : "requested", jobId: id, state };
   }
 
-  async retry(jobId: string): Promise<RetryAnswer> {
-    const call: Call = { method: "POST", path: `${jobPath(jobId)}/retry` };
+  async retry(jobId: string, { idempotencyKey }: RetryOptions = {}): Promise<RetryAnswer> {
+    const path = `${jobPath(jobId)}/retry`;
+    const headers = idempotencyKey === undefined ? {} : keyHeader(idempotencyKey);
+    if (headers === null) return UNSENDABLE_KEY;
+    const call: Call = { method: "POST", path, headers };
     const reply = await this.#transport.send(call);
     return isUnknownJob(reply) ? { kind: "unknown" } : this.#accepted(call, reply);
   }
@@ -127,6 +131,19 @@ export class JobtableClient implements Jobs {
 
 function jobPath(jobId: string): string {
   return `jobs/${encodeURIComponent(jobId)}`;
+}
+
+const UNSENDABLE_KEY: Refused = {
+  kind: "refused",
+  status: 422,
+  message: "invalid input: Idempotency-Key: must be ASCII",
+  retryAfterS: null,
+};
+
+/** As a quoted string (RFC 8941), which no proxy trims; null for what can't stand in a header. */
+function keyHeader(key: string): Readonly<Record<string, string>> | null {
+  if (!/^[ -~]*$/.test(key)) return null;
+  return { "idempotency-key": `"${key.replaceAll(/["\\]/g, "\\$&")}"` };
 }
 
 function submitBody(request: SubmitRequest): Readonly<Record<string, unknown>> {

@@ -34,6 +34,9 @@ export interface Accepted {
 
 export type SubmitAnswer = Accepted | Refused;
 
+/** As for a submit. */
+export type RetryOptions = Pick<SubmitRequest, "idempotencyKey">;
+
 export type RetryAnswer = Accepted | Refused | { readonly kind: "unknown" };
 
 export type CancelAnswer =
@@ -69,7 +72,7 @@ export interface Jobs {
   result(jobId: string): Promise<ResultAnswer>;
   cancel(jobId: string): Promise<CancelAnswer>;
   /** A new job with the payload and options of one that has ended. */
-  retry(jobId: string): Promise<RetryAnswer>;
+  retry(jobId: string, options?: RetryOptions): Promise<RetryAnswer>;
   /** Newest first. A page may be short while there is a `next_cursor`. */
   list(query: JobsQuery): Promise<JobPageView>;
   /** Rejects where the ledger is out of reach. */

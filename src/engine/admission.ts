@@ -2,16 +2,18 @@
  * The way in for jobs: checks the request, then records it within the bound. Concurrent submits share
  * one call of the ledger, whose check against the bound and record are one step; nothing here counts.
  */
-import type { Job, NewJob } from "../job/job.js";
+import type { Idempotency, Job, NewJob } from "../job/job.js";
 import { isTerminal } from "../job/state.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { TaskRegistry } from "../task/registry.js";
 import { acceptInput, MAX_INPUT_BYTES, type InputDecision } from "./accepted-input.js";
 import type {
+  Accepted,
   EngineObserver,
   EngineSettings,
   Refusal,
+  RetryOptions,
   RetryResult,
   SubmitManyResult,
   SubmitRefusal,
@@ -22,7 +24,7 @@ import { Batcher } from "./batcher.js";
 import type { CautiousAverage } from "./cautious-average.js";
 import { fingerprintOf } from "./fingerprint.js";
 import { retryAfterS } from "./retry-after.js";
-import { optionIssues } from "./submit-options.js";
+import { keyFault, optionIssues } from "./submit-options.js";
 
 const NOT_READY = { kind: "not_ready", reason: "shutting down" } as const satisfies Refusal;
 
@@ -33,6 +35,7 @@ const MAX_MANY = 10_000;
 export type Recorder = Pick<Ledger, "submit">;
 
 type Full = Extract<Refusal, { readonly kind: "full" }>;
+type KeyConflict = Extract<SubmitRefusal, { readonly kind: "key_conflict" }>;
 
 const TOO_MANY = {
   kind: "invalid",
@@ -125,9 +128,12 @@ export class Admission {
    * Records anew what has ended, as it was submitted then: its input is not checked again, so that a
    * process that knows no tasks can do it too. Rejects with a `LedgerError`.
    */
-  async retry(jobId: string): Promise<RetryResult> {
+  async retry(jobId: string, { idempotencyKey: key }: RetryOptions = {}): Promise<RetryResult> {
     const { ledger } = this.#ports;
     if (this.#isClosed()) return NOT_READY;
+    const message = key === undefined ? null : keyFault(key);
+    if (message !== null)
+      return { kind: "invalid", empty: false, issues: [{ path: "idempotencyKey", message }] };
     const [old] = await ledger.get([jobId]);
     if (old === undefined || old === null) return { kind: "unknown" };
     if (old.planId !== null) return { kind: "of_plan", job: old };
@@ -146,11 +152,9 @@ export class Admission {
       schemaVersion: old.schemaVersion,
       payloadJson,
       requestId,
+      idempotency: idempotencyOf(key, payloadJson),
     };
-    const outcome = await this.#record(job);
-    if (outcome.kind === "full") return this.#full(job.task);
-    this.#admitted(outcome.job);
-    return { kind: "accepted", job: outcome.job };
+    return this.#answer(job, await this.#record(job));
   }
 
   #isClosed(): boolean {
@@ -178,10 +182,7 @@ export class Admission {
       runAtMs: runAtMs === undefined || runAtMs <= nowMs ? null : runAtMs,
       timeoutMs: timeoutMs ?? null,
       requestId: requestId ?? null,
-      idempotency:
-        idempotencyKey === undefined
-          ? null
-          : { key: idempotencyKey, fingerprint: fingerprintOf(payloadJson) },
+      idempotency: idempotencyOf(idempotencyKey, payloadJson),
     };
   }
 
@@ -194,7 +195,7 @@ export class Admission {
     return into.submit([job], { maxDepth }).then(([outcome]) => outcome ?? NO_ROOM);
   }
 
-  #answer(job: NewJob, outcome: SubmitOutcome): SubmitResult {
+  #answer(job: NewJob, outcome: SubmitOutcome): Accepted | Full | KeyConflict {
     switch (outcome.kind) {
       case "accepted":
         this.#admitted(outcome.job);
@@ -253,6 +254,10 @@ function conflictWithin(jobs: readonly NewJob[], outcome: SubmitOutcome): Submit
   return { kind: "invalid", empty: false, issues: [{ path: "idempotencyKey", message }] };
 }
 
-function conflict(asked: NewJob, { jobId }: Job): SubmitRefusal {
+function idempotencyOf(key: string | undefined, payloadJson: string): Idempotency | null {
+  return key === undefined ? null : { key, fingerprint: fingerprintOf(payloadJson) };
+}
+
+function conflict(asked: NewJob, { jobId }: Job): KeyConflict {
   return { kind: "key_conflict", key: asked.idempotency?.key ?? "", jobId };
 }

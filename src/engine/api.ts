@@ -96,14 +96,17 @@ export type SubmitManyResult =
 /** What became of the wish to run once more what has ended. */
 export type RetryResult =
   /** The new job. */
-  | { readonly kind: "accepted"; readonly job: Job }
+  | Accepted
   | { readonly kind: "unknown" }
   | { readonly kind: "not_finished"; readonly job: Job }
   /** Its ledger forgets the payloads of what has ended. */
   | { readonly kind: "payload_gone"; readonly job: Job }
   /** It runs a phase of a plan, whose phases take turns: the plan is executed or applied anew instead. */
   | { readonly kind: "of_plan"; readonly job: Job }
-  | Extract<Refusal, { readonly kind: "full" | "not_ready" }>;
+  | Extract<SubmitRefusal, { readonly kind: "invalid" | "full" | "not_ready" | "key_conflict" }>;
+
+/** As the key of a submit: a retry that is sent again with it is answered with the job that it made. */
+export type RetryOptions = Pick<SubmitRequest, "idempotencyKey">;
 
 export type SyncOutcome =
   | { readonly kind: "done"; readonly resultJson: string }
@@ -166,7 +169,7 @@ export interface Engine {
   result(jobId: string): Promise<JobResult | null>;
   cancel(jobId: string): Promise<CancelOutcome>;
   /** Records a new job with the payload and the options of one that has ended, whatever its end. Its key is not taken over. Rejects as `submit`. */
-  retry(jobId: string): Promise<RetryResult>;
+  retry(jobId: string, options?: RetryOptions): Promise<RetryResult>;
   list(query: ListQuery): Promise<JobPage>;
   counts(): Promise<Counts>;
   health(): HealthReport;

@@ -19,6 +19,7 @@ import type {
   EngineObserver,
   EngineSettings,
   HealthReport,
+  RetryOptions,
   RetryResult,
   SubmitManyResult,
   SubmitRequest,
@@ -190,8 +191,8 @@ class JobtableEngine implements Engine {
     return outcome ?? { kind: "unknown" };
   }
 
-  retry(jobId: string): Promise<RetryResult> {
-    return this.#admission.retry(jobId);
+  retry(jobId: string, options?: RetryOptions): Promise<RetryResult> {
+    return this.#admission.retry(jobId, options);
   }
 
   list(query: ListQuery): Promise<JobPage> {

@@ -56,6 +56,65 @@ describe("a retry by a user", () => {
     });
   });
 
+  test("with a key, sent again, is answered with the job that it made", async () => {
+    const held = new HeldTask("held");
+    const settings = { asyncMaxQueue: 1 };
+    const options = { ...(await onDisk()), tasks: [held.options], settings, worker: false };
+    await withRig(options, async (rig) => {
+      const { engine, seen } = rig;
+      const old = await submitted(rig, "held", {}, { n: 1 });
+      await engine.cancel(old);
+      const [first, ...others] = await Promise.all(
+        Array.from({ length: 5 }, () => engine.retry(old, { idempotencyKey: "k" })),
+      );
+      if (first?.kind !== "accepted") throw new Error(first?.kind);
+      const { jobId } = first.job;
+      expect(jobId).not.toBe(old);
+      for (const other of others)
+        expect(other).toMatchObject({ kind: "accepted", repeated: true, job: { jobId } });
+      expect(first).toMatchObject({ repeated: false, job: { idempotencyKey: "k" } });
+      expect(seen).toEqual(["accepted held", "accepted held"]);
+      // Without the key, or with another one, it would be one more.
+      expect(await engine.retry(old, { idempotencyKey: "l" })).toMatchObject({ kind: "full" });
+      await engine.cancel(jobId);
+      const again = await engine.retry(old, { idempotencyKey: "k" });
+      expect(again).toMatchObject({ repeated: true, job: { jobId, status: "cancelled" } });
+    });
+  });
+
+  test("is refused where its key is none, or belongs to a job of another input", async () => {
+    const options = { ...(await onDisk()), tasks: [new HeldTask("held").options], worker: false };
+    await withRig(options, async (rig) => {
+      const { engine } = rig;
+      const key = { idempotencyKey: "k" };
+      const first = await engine.submit({ task: "held", input: { n: 1 }, ...key });
+      const jobId = first.kind === "accepted" ? first.job.jobId : "";
+      const old = await submitted(rig, "held", {}, { n: 2 });
+      await engine.cancel(old);
+      expect(await engine.retry(old, key)).toEqual({ kind: "key_conflict", key: "k", jobId });
+      expect(await engine.retry(old, { idempotencyKey: "" })).toMatchObject({
+        kind: "invalid",
+        issues: [{ path: "idempotencyKey" }],
+      });
+      // Its own key names the old job itself.
+      await engine.cancel(jobId);
+      expect(await engine.retry(jobId, key)).toMatchObject({ repeated: true, job: { jobId } });
+    });
+  });
+
+  test("with a key takes a payload that nobody can read, as it does without", async () => {
+    const { ledger, clock } = await onDisk();
+    const job = { jobId: UNKNOWN_ID, task: "t", schemaVersion: 1, payloadJson: "not JSON" };
+    await ledger.submit([job], { maxDepth: 10 });
+    await ledger.cancel([UNKNOWN_ID]);
+    await withRig({ ledger, clock, worker: false }, async ({ engine }) => {
+      const first = await engine.retry(UNKNOWN_ID, { idempotencyKey: "k" });
+      expect(first).toMatchObject({ kind: "accepted", repeated: false });
+      const again = await engine.retry(UNKNOWN_ID, { idempotencyKey: "k" });
+      expect(again).toMatchObject({ kind: "accepted", repeated: true });
+    });
+  });
+
   test("says why it can't be", async () => {
     const held = new HeldTask("held");
     await withRig({ tasks: [held.options] }, async (rig) => {

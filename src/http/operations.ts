@@ -5,6 +5,7 @@ import {
   JobParams,
   ListQuery,
   reply,
+  RetryHeaders,
   SubmitHeaders,
   TaskParams,
   WaitQuery,
@@ -66,9 +67,14 @@ export const OPERATIONS = {
     operationId: "retry",
     summary: "Run once more what has ended, as a new job",
     params: JobParams,
+    headers: RetryHeaders,
     response: {
-      202: reply("Accepted", "The new job is recorded", ["Location"]),
-      ...errors("JobError", 404, 409, 429),
+      202: reply(
+        "Accepted",
+        "The new job is recorded, now or before by a retry with the same key",
+        ["Location", "Idempotent-Replayed"],
+      ),
+      ...errors("JobError", 404, 409, 422, 429),
     },
   },
   wait: {

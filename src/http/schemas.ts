@@ -44,6 +44,16 @@ export const SubmitHeaders = Type.Object({
   ),
 });
 
+/** What a retry may carry; the header alone, since it needs no body. */
+export const RetryHeaders = Type.Object({
+  "idempotency-key": Type.Optional(
+    Type.String({
+      description:
+        "A retry that is sent again with its key is answered with the job that it made; a quoted string counts without its quotes",
+    }),
+  ),
+});
+
 /** `POST /jobs` with a string `task`. */
 export const JobRequest = Type.Object(
   {

@@ -1,5 +1,5 @@
 /** What the library offers, typed by the tasks that it was given. jobtable.ts says how it behaves as a whole. */
-import type { EngineSettings, HealthReport, RetryResult } from "../engine/api.js";
+import type { EngineSettings, HealthReport, RetryResult, SubmitRefusal } from "../engine/api.js";
 import type { Job } from "../job/job.js";
 import type { CancelOutcome, Counts, JobPage, ListQuery } from "../ledger/ledger.js";
 import type { TransactionClient } from "../ledger/within.js";
@@ -62,7 +62,7 @@ export interface Outcome<Output> {
 }
 
 /** What became of the wish to run once more what has ended: `accepted` has the new job. */
-export type RetryOutcome = Exclude<RetryResult, { readonly kind: "full" | "not_ready" }>;
+export type RetryOutcome = Exclude<RetryResult, SubmitRefusal>;
 
 export type NameOf<Tasks extends readonly Task[]> = Tasks[number]["name"];
 type Named<Tasks extends readonly Task[], Name> = Extract<Tasks[number], { readonly name: Name }>;
@@ -145,9 +145,9 @@ export interface Jobtable<Tasks extends readonly Task[]> {
   cancel(job: JobRef): Promise<CancelOutcome>;
   /**
    * Records a new job with the input and the options of one that has ended, whatever its end.
-   * @throws JobtableError `queue_full`, and as `get`.
+   * @throws JobtableError `queue_full`, `invalid_input` and `key_conflict` for a key, and as `get`.
    */
-  retry(job: JobRef): Promise<RetryOutcome>;
+  retry(job: JobRef, options?: Pick<SubmitOptions, "idempotencyKey">): Promise<RetryOutcome>;
   /**
    * Newest first, `limit` (1 to 1000, default 100) to a page; `cursor` is `nextCursor` of the page before.
    * @throws JobtableError `invalid_input` for another limit or cursor, and as `get`.

@@ -116,11 +116,24 @@ export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<
     return id === null ? UNKNOWN : (await this.#engine()).cancel(id);
   }
 
-  async retry(job: JobRef): Promise<RetryOutcome> {
+  async retry(job: JobRef, options?: Pick<SubmitOptions, "idempotencyKey">): Promise<RetryOutcome> {
     const id = idOf(job);
-    const outcome = id === null ? UNKNOWN : await (await this.#engine()).retry(id);
-    if (outcome.kind === "full" || outcome.kind === "not_ready") throw refusalError(outcome);
-    return outcome;
+    const outcome = id === null ? UNKNOWN : await (await this.#engine()).retry(id, options);
+    switch (outcome.kind) {
+      case "invalid":
+      case "full":
+      case "not_ready":
+      case "key_conflict":
+        throw refusalError(outcome);
+      case "accepted":
+      case "unknown":
+      case "not_finished":
+      case "payload_gone":
+      case "of_plan":
+        return outcome;
+      default:
+        return outcome satisfies never;
+    }
   }
 
   async list(query: Partial<ListQuery> = {}): Promise<JobPage> {

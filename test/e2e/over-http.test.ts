@@ -78,8 +78,11 @@ test("a retry on a store runs what has ended as a new job", async () => {
   const server = await serve([], { cwd });
   const failed = await server.submit({ fail: "no" }, { max_attempts: 2, priority: 4 });
   await server.ended(failed);
-  const { code, stdout } = await run(["jobs", "retry", failed], { cwd });
+  const retry = ["jobs", "retry", failed, "--idempotency-key", "once more"];
+  const { code, stdout } = await run(retry, { cwd });
   expect(code).toBe(0);
+  // Sent again, over HTTP this time, it is answered with the job that it made.
+  expect((await run([...retry, "--server", server.url], { cwd })).stdout).toBe(stdout);
   expect(stdout.trim()).toMatch(ID);
   expect(stdout.trim()).not.toBe(failed);
   expect(await server.ended(stdout.trim())).toMatchObject({

@@ -71,7 +71,7 @@ export function addJobs(program: Command, runner: Runner): void {
     example: `jobtable jobs retry ${EXAMPLE_ID}`,
     settings: [...settings, "async_max_queue"],
     run: retry,
-  });
+  }).option("--idempotency-key <key>", "one job per key: again with the same one, the same job");
 }
 
 async function list(invocation: Invocation): Promise<ExitCode> {
@@ -202,8 +202,9 @@ async function cancel(invocation: Invocation): Promise<ExitCode> {
 async function retry(invocation: Invocation): Promise<ExitCode> {
   const { args, json, terminal } = invocation;
   const jobId = jobIdFrom(args[0]);
+  const key = textOption(invocation, "idempotencyKey");
   return withJobs(invocation, async (jobs) => {
-    const answer = await jobs.retry(jobId);
+    const answer = await jobs.retry(jobId, key === undefined ? {} : { idempotencyKey: key });
     switch (answer.kind) {
       case "unknown":
         return unknown(invocation);

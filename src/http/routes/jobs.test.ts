@@ -473,7 +473,7 @@ describe("POST /jobs/{id}/retry", () => {
   };
 
   test("answers like a submit", async () => {
-    const reply = await retrying({ kind: "accepted", job: job() });
+    const reply = await retrying({ kind: "accepted", job: job(), repeated: false });
     expect([reply.statusCode, reply.headers.location]).toEqual([202, `/jobs/${WIRE_ID}`]);
     expect(reply.json()).toEqual({
       job_id: WIRE_ID,
@@ -518,11 +518,50 @@ describe("POST /jobs/{id}/retry", () => {
       503,
       { error: "service not ready", code: 65, detail: "shutting down" },
     ],
+    [
+      { kind: "key_conflict", key: "k", jobId: JOB_ID },
+      422,
+      {
+        error: "idempotency key conflict",
+        code: 422,
+        detail: `"k" belongs to ${WIRE_ID}, of another task or input`,
+      },
+    ],
   ])("%j", async (outcome, status, body) => {
     const reply = await retrying(outcome);
     expect(reply.statusCode).toBe(status);
     expect(reply.json()).toEqual(body);
     expect(reply.headers["retry-after"] !== undefined).toBe(status === 429 || status === 503);
+  });
+});
+
+describe("POST /jobs/{id}/retry, once for all", () => {
+  const retryWith = async (header: string) => {
+    const asked: unknown[] = [];
+    const app = on({
+      retry: async (...given) => {
+        asked.push(given);
+        return { kind: "accepted", job: job({ status: "running" }), repeated: true };
+      },
+    });
+    const headers = { "idempotency-key": header };
+    const reply = await app.inject({ method: "POST", url: `/jobs/${WIRE_ID}/retry`, headers });
+    return { reply, asked };
+  };
+
+  test.each(["k 1", '"k 1"'])("takes the key %s, and says that it was used before", async (key) => {
+    const { reply, asked } = await retryWith(key);
+    expect(asked).toEqual([[JOB_ID, { idempotencyKey: "k 1" }]]);
+    expect([reply.statusCode, reply.headers["idempotent-replayed"]]).toEqual([202, "true"]);
+    expect(reply.json()).toMatchObject({ job_id: WIRE_ID, state: "running" });
+  });
+
+  test.each([[""], ["x".repeat(256)]])("422 for %j", async (key) => {
+    const { reply, asked } = await retryWith(key);
+    expect(reply.statusCode).toBe(422);
+    const issues = [{ path: "Idempotency-Key" }];
+    expect(reply.json()).toMatchObject({ error: "invalid input", issues });
+    expect(asked).toEqual([]);
   });
 });
 

@@ -1,12 +1,14 @@
 /** The jobs: submit, look, wait, result, cancel, retry, list. */
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Accepted } from "../../engine/api.js";
 import { formatJobId, parseJobId } from "../../job/id.js";
 import type { Job } from "../../job/job.js";
 import { cleanText, MAX_REQUEST_ID_CHARS } from "../../job/limits.js";
 import { readObject } from "../body.js";
 import type { HttpContext } from "../context.js";
-import { refusalProblem } from "../errors.js";
+import { issuesText, refusalProblem } from "../errors.js";
 import { onHangUp } from "../hang-up.js";
+import { readKey } from "../idempotency-key.js";
 import {
   alreadyFinished,
   jobNotFound,
@@ -90,8 +92,7 @@ function submit(context: HttpContext, replies: Replies, defaultTask: string | nu
       replies.refuse(reply, refusalProblem(outcome, "jobs"));
       return;
     }
-    if (outcome.repeated) void reply.header("idempotent-replayed", "true");
-    answerAccepted(replies, reply, outcome.job);
+    answerAccepted(replies, reply, outcome);
   };
 }
 
@@ -106,11 +107,17 @@ function keyHeaders({ headers, raw: { rawHeaders } }: FastifyRequest): readonly 
 function retry(context: HttpContext, replies: Replies): Handler {
   return async (request, reply) => {
     const jobId = parseJobId(idOf(request));
+    const read = readKey(keyHeaders(request), undefined);
+    if (read.kind === "refused") {
+      replies.refuse(reply, { fault: "invalid_input", ...issuesText([read.issue]) });
+      return;
+    }
+    const options = read.key === undefined ? {} : { idempotencyKey: read.key };
     const outcome =
-      jobId === null ? ({ kind: "unknown" } as const) : await context.engine.retry(jobId);
+      jobId === null ? ({ kind: "unknown" } as const) : await context.engine.retry(jobId, options);
     switch (outcome.kind) {
       case "accepted":
-        answerAccepted(replies, reply, outcome.job);
+        answerAccepted(replies, reply, outcome);
         return;
       case "unknown":
         replies.refuse(reply, jobNotFound(idOf(request)));
@@ -124,8 +131,10 @@ function retry(context: HttpContext, replies: Replies): Handler {
       case "of_plan":
         replies.refuse(reply, retryOfPlan(outcome.job));
         return;
+      case "invalid":
       case "full":
       case "not_ready":
+      case "key_conflict":
         replies.refuse(reply, refusalProblem(outcome, "jobs"));
         return;
       default:
@@ -226,7 +235,8 @@ function answerJob(replies: Replies, reply: FastifyReply, job: Job | null, nowMs
   else replies.answer(reply, 200, jobJson(job, nowMs));
 }
 
-function answerAccepted(replies: Replies, reply: FastifyReply, job: Job): void {
+function answerAccepted(replies: Replies, reply: FastifyReply, { job, repeated }: Accepted): void {
+  if (repeated) void reply.header("idempotent-replayed", "true");
   const jobId = formatJobId(job.jobId);
   void reply.header("location", `/jobs/${jobId}`);
   replies.answer(reply, 202, acceptedJson(jobId, STATES[job.status]));
