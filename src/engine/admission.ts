@@ -139,7 +139,13 @@ export class Admission {
     if (old.planId !== null) return { kind: "of_plan", job: old };
     if (!isTerminal(old.status)) return { kind: "not_finished", job: old };
     const payloadJson = await ledger.payload(jobId);
-    if (payloadJson === null) return { kind: "payload_gone", job: old };
+    if (payloadJson === null) {
+      // Forgotten as a whole since the look, or the payload alone.
+      const [still] = await ledger.get([jobId]);
+      return still === undefined || still === null
+        ? { kind: "unknown" }
+        : { kind: "payload_gone", job: old };
+    }
     if (this.#isClosed()) return NOT_READY;
     const { task, queue, priority, maxAttempts, timeoutMs, requestId } = old;
     const job: NewJob = {

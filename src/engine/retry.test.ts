@@ -148,6 +148,21 @@ describe("a retry by a user", () => {
     await stopped(rig);
   });
 
+  test("of a job that is forgotten meanwhile finds none", async () => {
+    const { ledger, clock } = await onDisk();
+    const payload = ledger.payload.bind(ledger);
+    ledger.payload = async (jobId) => {
+      await ledger.evict({ ttlMs: -1, keep: 0, chunk: 10 });
+      return payload(jobId);
+    };
+    const tasks = [new HeldTask("held").options];
+    await withRig({ ledger, clock, tasks, worker: false }, async (rig) => {
+      const old = await submitted(rig, "held");
+      await rig.engine.cancel(old);
+      expect(await rig.engine.retry(old)).toEqual({ kind: "unknown" });
+    });
+  });
+
   test("is held to the bound, and refused while stopping", async () => {
     const rig = createRig({
       ...(await onDisk()),
