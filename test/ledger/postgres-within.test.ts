@@ -169,9 +169,26 @@ describe("the same promises as outside", () => {
     const job = newJob();
     await ledger.submit([job], ROOMY);
     const client = await begun();
-    await expect(ledger.within(client).submit([job], ROOMY)).rejects.toThrow(job.jobId);
-    await client.query("ROLLBACK");
+    // With a key or without, alone or among others.
+    const again = keyed("new", "f", { jobId: job.jobId });
+    for (const jobs of [[job], [again], [newJob(), again]]) {
+      await expect(ledger.within(client).submit(jobs, ROOMY)).rejects.toThrow(
+        `job id ${job.jobId} is used twice`,
+      );
+      await client.query("ROLLBACK");
+      await client.query("BEGIN");
+    }
     expect(await numbers(ledger)).toEqual([1, 0, 1]);
+  });
+
+  test("in a transaction that has failed before it is told so", async () => {
+    const client = await begun();
+    await expect(client.query("SELECT 1 / 0")).rejects.toThrow("division by zero");
+    for (const job of [newJob(), keyed("k")])
+      await expect(ledger.within(client).submit([job], ROOMY)).rejects.toMatchObject({
+        code: "invalid_config",
+        message: expect.stringMatching(/^client: .*failed before: ROLLBACK/) as string,
+      });
   });
 
   test("nothing to submit asks nothing, and a closed ledger refuses", async () => {

@@ -65,6 +65,11 @@ export function isNoTransaction(error: unknown): boolean {
   return sqlState(error) === "25P01";
 }
 
+/** Something failed in this transaction before; nothing is run in it any more. */
+export function isAborted(error: unknown): boolean {
+  return sqlState(error) === "25P02";
+}
+
 /** There is no such table, or no such schema. */
 export function isMissingTable(error: unknown): boolean {
   return ["42P01", "3F000"].includes(sqlState(error) ?? "");

@@ -32,17 +32,22 @@ export async function submit(
   return outcomes;
 }
 
-/** Submits by whatever runs statements; listeners of this process are not told. */
+/**
+ * Submits by whatever runs statements; listeners of this process are not told.
+ * @param tries how often it may run one that was refused: once within a transaction, which ends with
+ *   the first fault.
+ */
 export async function submitOver(
   run: RunStatement,
   jobs: readonly NewJob[],
   bound: AdmissionBound,
   telling: Telling,
+  tries = TRIES,
 ): Promise<SubmitOutcome[]> {
   const twice = namedTwice(jobs);
   if (twice !== null) throw usedTwice(twice);
   return jobs.some(({ idempotency }) => idempotency !== undefined && idempotency !== null)
-    ? submitKeyed(run, jobs, bound, telling)
+    ? submitKeyed(run, jobs, bound, telling, tries)
     : submitPlain(run, jobs, bound, telling);
 }
 
@@ -69,6 +74,7 @@ async function submitKeyed(
   jobs: readonly NewJob[],
   { maxDepth, whole = false }: AdmissionBound,
   telling: Telling,
+  tries: number,
 ): Promise<SubmitOutcome[]> {
   const asked = jobs.map((job): Asked => {
     const { idempotencyKey: key } = newlyQueued(job, 0);
@@ -87,7 +93,7 @@ async function submitKeyed(
       const first = key === null ? undefined : asked[firstOf.get(key) ?? 0];
       return first !== undefined && first.fingerprint !== fingerprint;
     });
-  const [row] = await runUntilKeysStand(run, jobs, [
+  const [row] = await runUntilKeysStand(run, tries, jobs, [
     ...valuesOf(sent),
     torn ? 0 : wholeBound(maxDepth),
     ...telling,
@@ -111,6 +117,7 @@ const NOTHING_ASKED: Asked = { key: null, fingerprint: null };
 /** Nothing of a try that was refused by an index is left. */
 async function runUntilKeysStand(
   run: RunStatement,
+  most: number,
   jobs: readonly NewJob[],
   values: readonly unknown[],
 ): Promise<Row[]> {
@@ -120,7 +127,7 @@ async function runUntilKeysStand(
     } catch (error) {
       const used = usedId(jobs, error);
       if (used === null) throw error;
-      if (tries < TRIES) continue;
+      if (tries < most) continue;
       if (!isKeyFault(error)) throw usedTwice(used, error);
       throw new LedgerError(
         "ledger_unavailable",

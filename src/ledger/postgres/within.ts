@@ -1,7 +1,8 @@
 /**
  * Submitting on a client of the caller's, as part of its open transaction; ../within.ts says what that
  * means to everybody else. Nothing is prepared, set or rolled back on that client: when a statement is
- * refused, its transaction is the caller's to end.
+ * refused, its transaction is the caller's to end, and nothing more is tried in it: the fault that is
+ * told is the first one.
  *
  * The row of counts is locked before keys are looked for, so that no other submit can record one of
  * them in between: a try that the unique index refuses would end the caller's transaction.
@@ -10,7 +11,7 @@ import { JobtableError } from "../../job/errors.js";
 import type { TransactionClient, Within } from "../within.js";
 import type { Address } from "./address.js";
 import type { Changes } from "./changes.js";
-import { explain, isMissingTable, isNoTransaction } from "./failures.js";
+import { explain, isAborted, isMissingTable, isNoTransaction } from "./failures.js";
 import { inSchema } from "./migrate.js";
 import type { Row } from "./rows.js";
 import { statementsOf, type RunStatement } from "./session.js";
@@ -41,7 +42,7 @@ export function within(
     return {
       submit: (jobs, bound) =>
         verb(async () =>
-          jobs.length === 0 ? [] : submitOver(run, jobs, bound, changes.tellingElsewhere()),
+          jobs.length === 0 ? [] : submitOver(run, jobs, bound, changes.tellingElsewhere(), 1),
         ),
     };
   };
@@ -61,6 +62,12 @@ async function askOn(
       throw new JobtableError(
         "invalid_config",
         "client: it is in no transaction: run BEGIN on it first, and COMMIT after the submit",
+        { cause: error },
+      );
+    if (isAborted(error))
+      throw new JobtableError(
+        "invalid_config",
+        "client: a statement in its transaction has failed before: ROLLBACK, mend what that one told, and begin anew",
         { cause: error },
       );
     if (isMissingTable(error))
