@@ -1,0 +1,87 @@
+/**
+ * Finishes what dead processes began: an apply that was committed is cleaned up, any other one is put
+ * back. Who holds the workspace's lock is the only one to apply or to recover, so every journal that it
+ * finds was left by one who is gone, or who failed to put things back himself. Every step may be killed,
+ * and the next one begins again.
+ */
+import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
+import { explained } from "./explained.js";
+import { JournalFolder, type Edited } from "./journal.js";
+import { takeLock } from "./lock.js";
+import { restore } from "./restore.js";
+import type { StageContext } from "./stage.js";
+
+export interface Recovery {
+  /** Of the apply. */
+  readonly id: string;
+  /** `committed`: all of the patch is there; `rolled_back`: nothing of it, but for what was edited. */
+  readonly outcome: "committed" | "rolled_back";
+  /** Left alone, since someone edited them after the apply began. */
+  readonly edited: readonly Edited[];
+}
+
+export interface RecoverOptions {
+  readonly owner: ProcessIdentity;
+  readonly isGone: Processes["isGone"];
+}
+
+type RecoverContext = Pick<StageContext, "files" | "repository">;
+
+/** @returns what was done, by id of the apply; nothing when another process is at it, or applies. */
+export async function recover(
+  context: RecoverContext,
+  home: string,
+  { owner, isGone }: RecoverOptions,
+): Promise<Recovery[]> {
+  return explained("the workspace can't be put back", () =>
+    recoverAlone(context, home, owner, isGone),
+  );
+}
+
+async function recoverAlone(
+  context: RecoverContext,
+  home: string,
+  owner: ProcessIdentity,
+  isGone: Processes["isGone"],
+): Promise<Recovery[]> {
+  if ((await JournalFolder.all(context.files, home)).length === 0) return [];
+  const attempt = await takeLock(context.files, home, { owner, purpose: "recovery" }, isGone);
+  if (attempt.kind === "busy") return [];
+  try {
+    return await recoverAll(context, home);
+  } finally {
+    await attempt.lock.release();
+  }
+}
+
+/** For the holder of the lock. */
+export async function recoverAll(context: RecoverContext, home: string): Promise<Recovery[]> {
+  const done: Recovery[] = [];
+  for (const folder of await JournalFolder.all(context.files, home)) {
+    done.push({ id: folder.id, ...(await recoverOne(context, folder)) });
+    await folder.discard();
+  }
+  return done;
+}
+
+async function recoverOne(
+  { files, repository }: RecoverContext,
+  folder: JournalFolder,
+): Promise<Omit<Recovery, "id">> {
+  const state = await folder.state();
+  switch (state.kind) {
+    case "committed":
+      return { outcome: "committed", edited: [] };
+    case "not-begun":
+      return { outcome: "rolled_back", edited: [] };
+    case "restored":
+      return { outcome: "rolled_back", edited: state.edited };
+    case "begun": {
+      const edited = await restore(files, repository.root, folder, state.journal, "leave");
+      await folder.finishRestoring(edited);
+      return { outcome: "rolled_back", edited };
+    }
+    default:
+      return state satisfies never;
+  }
+}
