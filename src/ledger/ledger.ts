@@ -212,6 +212,8 @@ export interface JobResult {
 export interface ListQuery {
   readonly statuses?: readonly Status[];
   readonly task?: string;
+  /** The jobs of this plan (26-character ULID). */
+  readonly planId?: string;
   /** 1 to 1000. */
   readonly limit: number;
   /** `nextCursor` of the page before. */

@@ -15,6 +15,7 @@ import { closingCases } from "./cases/closing.js";
 import { heartbeatCases } from "./cases/heartbeat.js";
 import { idempotencyCases } from "./cases/idempotency.js";
 import { inspectCases } from "./cases/inspect.js";
+import { planCases } from "./cases/plans.js";
 import { readCases } from "./cases/reads.js";
 import { retentionCases } from "./cases/retention.js";
 import { settleCases } from "./cases/settle.js";
@@ -42,6 +43,7 @@ export function ledgerConformance(name: string, factory: LedgerFactory): void {
     describe("retention", () => retentionCases(cases));
     describe("reads", () => readCases(cases));
     describe("inspect", () => inspectCases(cases));
+    describe("plans", () => planCases(cases));
     describe("watching", () => watchCases(cases));
     describe("text", () => textCases(cases));
     describe("closing", () => closingCases(cases));

@@ -32,7 +32,8 @@ const TIMES = [
 const ERRORS_BACK = `attempt_errors = (
   SELECT json_agg(jsonb_set(e, '{at_ms}', to_jsonb((e->>'at_ms')::float8 - $1::float8)) ORDER BY n)::text
   FROM jsonb_array_elements(attempt_errors::jsonb) WITH ORDINALITY AS a (e, n))`;
-const EMPTY = `TRUNCATE :schema.async_jobs, :schema.async_workers;
+const EMPTY = `TRUNCATE :schema.async_jobs, :schema.async_workers,
+    :schema.plans, :schema.plan_runs, :schema.plan_steps;
   UPDATE :schema.async_counts SET queued = 0, running = 0, terminal = 0, granted = 0`;
 
 export function newSchema(): string {
@@ -100,6 +101,8 @@ export class PostgresStores implements LedgerFactory {
         await query(`UPDATE :schema.async_workers SET ${back(["started_at", "last_heartbeat"])}`, [
           ms,
         ]);
+        await query(`UPDATE :schema.plans SET ${back(["created_at", "used_at"])}`, [ms]);
+        await query(`UPDATE :schema.plan_runs SET ${back(["created_at"])}`, [ms]);
       },
       close: async () => {
         await Promise.all(opened.map((ledger) => ledger.close()));

@@ -85,9 +85,19 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   list: ["~", 101],
   // A window that the planner takes for most of the table may as well be read as the table.
   listFiltered: ["~", 101, ["failed"], null, 500],
+  listPlan: ["~", 101, ["failed"], null, 10_000, "p"],
   listRunning: ["~", 101, null],
   workers: [],
   leave: ["w"],
+  usePlan: ["x", "tidy", "/repo", null],
+  findPlans: ["tidy", 10],
+  listPlans: [10],
+  beginRun: ["y", "x", "apply", "{}"],
+  writeStep: ["y", 1, "{}", ""],
+  finishRun: ["y", "{}", "\\x00"],
+  planRun: ["y"],
+  planRuns: ["x"],
+  planPatch: ["y"],
 };
 
 async function plans(settings: readonly string[]): Promise<Map<string, string>> {
@@ -142,6 +152,10 @@ describe.each([
       const scans = plan.split("\n").filter((line) => line.includes("Seq Scan on async_jobs"));
       expect(scans, `${name} with ${mode}:\n${plan}`).toEqual([]);
       // Millions may have ended in the same moment: retention takes them as the index has them.
+      if (name === "listPlan") {
+        expect(plan).toMatch(/ix_async_jobs_plan_id/);
+        expect(plan).not.toMatch(/pk_async_jobs/);
+      }
       if (name === "evict") expect(plan).not.toMatch(/Sort/);
     }
   });

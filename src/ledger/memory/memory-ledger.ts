@@ -164,7 +164,7 @@ class MemoryLedger implements Ledger {
     return this.#verb(() => this.#book.jobs.get(jobId)?.payloadJson ?? null);
   }
 
-  list({ statuses, task, limit, cursor }: ListQuery): Promise<JobPage> {
+  list({ statuses, task, planId, limit, cursor }: ListQuery): Promise<JobPage> {
     return this.#verb((): JobPage => {
       const jobs: Job[] = [];
       const size = Math.min(Math.max(limit, 1), LARGEST_PAGE);
@@ -176,6 +176,7 @@ class MemoryLedger implements Ledger {
         looks += 1;
         lastLookedAt = job.jobId;
         if (task !== undefined && job.task !== task) continue;
+        if (planId !== undefined && job.planId !== planId) continue;
         if (statuses === undefined || statuses.includes(job.status)) jobs.push(job);
       }
       return { jobs };

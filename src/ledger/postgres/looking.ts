@@ -85,20 +85,26 @@ function toCounts(row: Row | undefined): Counts {
 }
 
 export async function list(run: RunStatement, query: ListQuery): Promise<JobPage> {
-  const { statuses, task } = query;
+  const { statuses, task, planId } = query;
   const size = Math.min(Math.max(Math.floor(query.limit), 1), LARGEST_PAGE);
   const below = query.cursor ?? ABOVE_ALL_IDS;
-  if (statuses === undefined && task === undefined)
-    return page(await run("list", [below, size + 1]), size, null);
-  if (statuses?.every((status) => status === "running") === true)
-    return page(await run("listRunning", [below, size + 1, task ?? null]), size, null);
-  const rows = await run("listFiltered", [
+  const filter = [
     below,
     size + 1,
     textArray(statuses ?? ALL_STATUSES),
     task ?? null,
     ROWS_PER_PAGE,
-  ]);
+  ];
+  if (planId !== undefined) return filtered(await run("listPlan", [...filter, planId]), size);
+  if (statuses === undefined && task === undefined)
+    return page(await run("list", [below, size + 1]), size, null);
+  if (statuses?.every((status) => status === "running") === true)
+    return page(await run("listRunning", [below, size + 1, task ?? null]), size, null);
+  return filtered(await run("listFiltered", filter), size);
+}
+
+/** @param rows each with the last id that was looked at before a job, or before nulls. */
+function filtered(rows: readonly Row[], size: number): JobPage {
   const jobs = rows.map((row) => row.slice(1)).filter(([jobId]) => jobId !== null);
   return page(jobs, size, textOrNull(rows[0]?.[0] ?? null));
 }

@@ -40,6 +40,7 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
+import type { PlanRecords } from "../plan-records.js";
 import type { Within } from "../within.js";
 import { parseAddress, type Address } from "./address.js";
 import { cancel } from "./cancelling.js";
@@ -49,6 +50,7 @@ import { Connections } from "./connections.js";
 import { counts, get, inspect, list, payload, result } from "./looking.js";
 import { missingLedger, refuseOlder } from "../sql/migrations.js";
 import { applied, ledgerAt, migrate, migrations } from "./migrate.js";
+import { PostgresPlans } from "./postgres-plans.js";
 import { toWorker } from "./rows.js";
 import { session } from "./session.js";
 import { settle } from "./settling.js";
@@ -93,6 +95,7 @@ export async function openPostgresLedger(
 
 class PostgresLedger implements Ledger {
   readonly kind = "postgres";
+  readonly plans: PlanRecords;
   readonly #connections: Connections;
   readonly #means: Means;
   readonly within: Within;
@@ -111,11 +114,8 @@ class PostgresLedger implements Ledger {
       run,
     });
     this.#means = { run, changes };
+    this.plans = new PostgresPlans((body) => this.#verb(body), run);
     this.within = within(address, changes, (body) => this.#verb(body));
-  }
-
-  get plans(): never {
-    throw new Error("this ledger keeps no plans yet");
   }
 
   listen(): Promise<void> {

@@ -1,5 +1,12 @@
 /** How this ledger's statements read columns, and how their cells, which are all texts, are read. */
-import { JOB_COLUMNS, rowReader, unreadable, WORKER_COLUMNS, type Cell } from "../sql/rows.js";
+import {
+  JOB_COLUMNS,
+  rowReader,
+  unreadable,
+  WORKER_COLUMNS,
+  type Cell,
+  type CellReader,
+} from "../sql/rows.js";
 
 /** All values are read as the server writes them: text, or null. */
 export type Row = readonly (string | null)[];
@@ -11,6 +18,7 @@ const TIME_COLUMNS: ReadonlySet<string> = new Set([
   "finished_at",
   "last_heartbeat",
   "cancel_requested_at",
+  "used_at",
 ]);
 
 /** A time as ms since the epoch, whatever the session's time zone and date style. Whole ms are kept, so rounding is exact. */
@@ -31,7 +39,8 @@ function cellsOf(names: readonly string[], from: string): string {
     .join(", ");
 }
 
-function columnsOf(names: readonly string[], from: string): string[] {
+/** Columns as they are read. @param from the table's name in the statement. */
+export function columnsOf(names: readonly string[], from: string): string[] {
   return names.map((name) =>
     TIME_COLUMNS.has(name) ? asMs(`${from}.${name}`) : `${from}.${name}`,
   );
@@ -70,4 +79,6 @@ export function numberOrNull(cell: Cell | undefined): number | null {
   return cell === null ? null : number(cell);
 }
 
-export const { toJob, toWorker } = rowReader({ number, time: number });
+export const cellReader: CellReader = { number, time: number };
+
+export const { toJob, toWorker } = rowReader(cellReader);

@@ -1,12 +1,13 @@
 /** The statements of one schema, ready to run by name. */
 import type { Connections } from "./connections.js";
 import { inSchema } from "./migrate.js";
+import { PLAN_SQL } from "./plan-statements.js";
 import type { Row } from "./rows.js";
 import { SQL, type Statement } from "./statements.js";
 import { SUBMITTING_SQL } from "./submitting-statements.js";
 import { SWEEPING_SQL } from "./sweeping-statements.js";
 
-const ALL_SQL = { ...SQL, ...SUBMITTING_SQL, ...SWEEPING_SQL };
+const ALL_SQL = { ...SQL, ...SUBMITTING_SQL, ...SWEEPING_SQL, ...PLAN_SQL };
 
 export type StatementName = keyof typeof ALL_SQL;
 

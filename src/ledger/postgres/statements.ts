@@ -53,7 +53,7 @@ export const told = (table: string, channel: string, prefix: string): string => 
  * It holds for this one transaction, and so behind a proxy that pools them, too. A claim does wait:
  * its worker lives on when the server is lost, and would run a job that another one gets again.
  */
-const NEED_NOT_WAIT = "set_config('synchronous_commit', 'off', true)";
+export const NEED_NOT_WAIT = "set_config('synchronous_commit', 'off', true)";
 
 /** The groups of queued jobs of these tasks, found one by one at a step of the index each. */
 const groupsOf = (tasks: string): string => `

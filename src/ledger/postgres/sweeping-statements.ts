@@ -169,19 +169,22 @@ const LIST = `SELECT ${jobColumns("j")} FROM ${JOBS} j WHERE j.job_id < $1::text
   ORDER BY j.job_id DESC LIMIT $2::int4`;
 
 /**
- * $1 below this id, $2 how many, $3 statuses text[], $4 task or null, $5 how many rows to look at.
- * Always answers a row: the last id that was looked at where there may be more below it, then a job or
- * nulls.
+ * $1 below this id, $2 how many, $3 statuses text[], $4 task or null, $5 how many rows to look at. Always
+ * answers a row: the last id that was looked at where there may be more below it, then a job or nulls.
+ * @param among which jobs to look at.
  */
-const LIST_FILTERED = `
-  SELECT (SELECT job_id FROM ${JOBS} WHERE job_id < $1::text ORDER BY job_id DESC
+const listFiltered = (among: string): string => `
+  SELECT (SELECT job_id FROM ${JOBS} WHERE ${among} job_id < $1::text ORDER BY job_id DESC
       OFFSET $5::int4 - 1 LIMIT 1), page.*
   FROM (SELECT) AS always LEFT JOIN (
     SELECT ${jobColumns("j")} FROM (
-      SELECT * FROM ${JOBS} WHERE job_id < $1::text ORDER BY job_id DESC LIMIT $5::int4) AS j
+      SELECT * FROM ${JOBS} WHERE ${among} job_id < $1::text ORDER BY job_id DESC LIMIT $5::int4) AS j
     WHERE j.status = any($3::text[]) AND ($4::text IS NULL OR j.task = $4::text)
     ORDER BY j.job_id DESC LIMIT $2::int4
   ) AS page ON true`;
+const LIST_FILTERED = listFiltered("");
+/** $6 the plan. */
+const LIST_PLAN = listFiltered("plan_id = $6::text AND");
 
 /** As LIST_FILTERED, over the running jobs alone, of which there are never many. $1 below this id, $2 how many, $3 task or null. */
 const LIST_RUNNING = `SELECT ${jobColumns("j")} FROM ${JOBS} j
@@ -202,6 +205,7 @@ export const SWEEPING_SQL = {
   inspect: INSPECT,
   list: LIST,
   listFiltered: LIST_FILTERED,
+  listPlan: LIST_PLAN,
   listRunning: LIST_RUNNING,
   workers: WORKERS,
   leave: LEAVE,

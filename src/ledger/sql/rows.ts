@@ -139,7 +139,11 @@ export function textOrNull(cell: Cell | undefined): string | null {
 }
 
 function phaseOrNull(cell: Cell | undefined): Phase | null {
-  if (cell === null || cell === "execute" || cell === "apply") return cell;
+  return cell === null ? null : toPhase(cell);
+}
+
+export function toPhase(cell: Cell | undefined): Phase {
+  if (cell === "execute" || cell === "apply") return cell;
   throw unreadable("a phase", cell);
 }
 

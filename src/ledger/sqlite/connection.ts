@@ -69,6 +69,8 @@ export function connect(options: ConnectOptions): Connection {
     // On macOS fsync leaves the data in the drive's own cache; only these make it reach the disk.
     db.pragma("fullfsync = ON");
     db.pragma("checkpoint_fullfsync = ON");
+    // Steps go with their runs, and runs with their plans.
+    db.pragma("foreign_keys = ON");
     db.pragma(`cache_size = ${String(CACHE_KIB)}`);
     db.pragma(`wal_autocheckpoint = ${String(CHECKPOINT_PAGES)}`);
     db.pragma(`journal_size_limit = ${String(LARGEST_IDLE_WAL_BYTES)}`);

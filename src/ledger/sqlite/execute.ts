@@ -3,6 +3,7 @@ import { textOrNull } from "../sql/rows.js";
 import { claim, hasDue } from "./claiming.js";
 import { counts, inspect, list, look } from "./looking.js";
 import { cancel, heartbeat, settle } from "./moving.js";
+import { executePlan } from "./plan-keeping.js";
 import type { Answers, Operation, Verb } from "./protocol.js";
 import { toIso } from "./rows.js";
 import type { Statements } from "./statements.js";
@@ -35,6 +36,15 @@ const WEIGHTS: Readonly<Record<Verb, Weight>> = {
   counts: "look",
   workers: "look",
   inspect: "look",
+  usePlan: "record",
+  beginRun: "record",
+  finishRun: "record",
+  writeStep: "note",
+  findPlans: "look",
+  listPlans: "look",
+  planRun: "look",
+  planRuns: "look",
+  planPatch: "look",
 };
 
 /** What the operation would do now; a claim that would find nothing is a look, and takes no lock. */
@@ -84,6 +94,16 @@ export function execute(tx: Transaction, operation: Operation, weight: Weight): 
       return rescue(tx, operation);
     case "evict":
       return evict(tx, operation);
+    case "usePlan":
+    case "findPlans":
+    case "listPlans":
+    case "beginRun":
+    case "writeStep":
+    case "finishRun":
+    case "planRun":
+    case "planRuns":
+    case "planPatch":
+      return executePlan(tx, operation);
     default:
       return operation satisfies never;
   }

@@ -64,22 +64,32 @@ export function look({ run }: Transaction, jobIds: readonly string[]): number[] 
 export function list(tx: Transaction, query: OperationOf<"list">): Answers["list"] {
   const size = Math.min(Math.max(Math.floor(query.limit), 1), LARGEST_PAGE);
   const below = query.cursor ?? ABOVE_ALL_IDS;
-  const { statuses } = query;
+  const { statuses, planId } = query;
+  if (planId !== null) return listFiltered(tx, query, size, [planId, below]);
   if (statuses?.every((status) => LIVE_STATUSES.has(status)) === true)
     return page(listLive(tx, { ...query, statuses }, below, size + 1), size, null);
-  const filtered = statuses !== null || query.task !== null;
-  const end = filtered ? tx.run.idBelow.get(below, ROWS_PER_PAGE - 1) : undefined;
+  if (statuses !== null || query.task !== null) return listFiltered(tx, query, size, [below]);
+  return page(tx.run.list.all(below, "", size + 1), size, null);
+}
+
+/** @param from the plan, where only its jobs are asked for; and the id that the page begins below. */
+function listFiltered(
+  { run }: Transaction,
+  { statuses, task }: OperationOf<"list">,
+  size: number,
+  from: readonly [below: string] | readonly [planId: string, below: string],
+): Answers["list"] {
+  const ofPlan = from.length > 1;
+  const end = (ofPlan ? run.planIdBelow : run.idBelow).get(...from, ROWS_PER_PAGE - 1);
   const lowest = end === undefined ? "" : text(end[0]);
-  const rows = filtered
-    ? tx.run.listFiltered.all(
-        below,
-        lowest,
-        query.task,
-        query.task,
-        ...statusPlaces([...new Set<string>(statuses ?? ALL_STATUSES)]),
-        size + 1,
-      )
-    : tx.run.list.all(below, lowest, size + 1);
+  const rows = (ofPlan ? run.listPlan : run.listFiltered).all(
+    ...from,
+    lowest,
+    task,
+    task,
+    ...statusPlaces([...new Set<string>(statuses ?? ALL_STATUSES)]),
+    size + 1,
+  );
   return page(rows, size, end === undefined ? null : lowest);
 }
 

@@ -6,6 +6,7 @@
  */
 import type { ErrorCode } from "../../job/errors.js";
 import type { Status } from "../../job/state.js";
+import type { PlanAnswers, PlanOperation } from "./plan-protocol.js";
 
 export type Cell = string | number | null;
 export type Row = Cell[];
@@ -68,6 +69,7 @@ interface List {
   /** Null: all. */
   readonly statuses: readonly string[] | null;
   readonly task: string | null;
+  readonly planId: string | null;
   readonly limit: number;
   readonly cursor: string | null;
 }
@@ -123,13 +125,14 @@ export type Operation =
   | Reject
   | Rescue
   | Inspect
-  | Evict;
+  | Evict
+  | PlanOperation;
 
 export type Verb = Operation["verb"];
 export type OperationOf<V extends Verb> = Extract<Operation, { readonly verb: V }>;
 
 /** What each verb is answered with. */
-export interface Answers {
+export interface Answers extends PlanAnswers {
   /**
    * Null: all were admitted. Else `others` are answered with a job that has their key already: its
    * row, or the place of one of the same call. Of the rest the first `admitted` were admitted, and

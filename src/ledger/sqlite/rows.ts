@@ -1,7 +1,7 @@
 /** How a record becomes a row of this ledger, and how a row's numbers and times are read. */
 import type { Job } from "../../job/job.js";
 import type { Counts, WorkerBeat } from "../ledger.js";
-import { rowReader, text, unreadable } from "../sql/rows.js";
+import { rowReader, text, unreadable, type CellReader } from "../sql/rows.js";
 import type { Cell, CountsAnswer, Row } from "./protocol.js";
 
 /** What a submit writes, in this order; the statement adds status and attempt. */
@@ -103,7 +103,9 @@ export function integer(cell: Cell | undefined): number {
   return cell;
 }
 
-export const { toJob, toWorker } = rowReader({
+export const cellReader: CellReader = {
   number: integer,
   time: (cell) => fromIso(text(cell)),
-});
+};
+
+export const { toJob, toWorker } = rowReader(cellReader);

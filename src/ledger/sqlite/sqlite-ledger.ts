@@ -39,12 +39,14 @@ import type {
   WorkerBeat,
   WorkerRecord,
 } from "../ledger.js";
+import type { PlanRecords } from "../plan-records.js";
 import { AFTER_JOB, text, textOrNull, toStatus } from "../sql/rows.js";
 import { Watchers } from "../sql/watchers.js";
 import { prepareFile } from "./database-file.js";
-import { toSettledJob, toSubmitOutcomes } from "./translating.js";
+import { toList, toSettledJob, toSubmitOutcomes } from "./translating.js";
 import type { LedgerThreadData, Row } from "./protocol.js";
 import { toCounts, toJob, toSubmittedRow, toWorker, toWorkerRow } from "./rows.js";
+import { SqlitePlans } from "./sqlite-plans.js";
 import { ThreadLink } from "./thread-link.js";
 
 export interface SqliteLedgerOptions {
@@ -70,6 +72,7 @@ export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<Le
 
 class SqliteLedger implements Ledger {
   readonly kind = "sqlite";
+  readonly plans: PlanRecords;
   readonly #clock: Clock;
   readonly #link: ThreadLink;
   readonly #watchers: Watchers;
@@ -93,14 +96,11 @@ class SqliteLedger implements Ledger {
           });
       },
     });
+    this.plans = new SqlitePlans(this.#link);
   }
 
   open(): Promise<void> {
     return this.#link.open();
-  }
-
-  get plans(): never {
-    throw new Error("this ledger keeps no plans yet");
   }
 
   submit(jobs: readonly NewJob[], { maxDepth, whole }: AdmissionBound): Promise<SubmitOutcome[]> {
@@ -183,9 +183,8 @@ class SqliteLedger implements Ledger {
     return this.#link.call({ verb: "payload", jobId }, (payloadJson) => payloadJson);
   }
 
-  list({ statuses, task, limit, cursor }: ListQuery): Promise<JobPage> {
-    const query = { statuses: statuses ?? null, task: task ?? null, limit, cursor: cursor ?? null };
-    return this.#link.call({ ...query, verb: "list" }, (page) => {
+  list(query: ListQuery): Promise<JobPage> {
+    return this.#link.call(toList(query), (page) => {
       const jobs = page.jobs.map(toJob);
       return page.nextCursor === null ? { jobs } : { jobs, nextCursor: page.nextCursor };
     });

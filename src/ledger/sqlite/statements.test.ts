@@ -1,6 +1,7 @@
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migrate, migrations } from "./migrate.js";
+import { PLAN_SQL } from "./plan-statements.js";
 import { prepareStatements, SQL, type StatementName } from "./statements.js";
 
 /** Statements that go through all that is queued, or all that runs: bounded by the work at hand, never by history. */
@@ -82,6 +83,23 @@ describe("the plan of every statement", () => {
     expect(plan(SQL.evict).join("\n")).toContain(
       "SEARCH async_jobs USING COVERING INDEX ix_async_jobs_finished_at (finished_at>? AND finished_at<?)",
     );
+  });
+});
+
+describe("what is kept of plans", () => {
+  test.each(Object.entries(PLAN_SQL))("%s goes through no table of it", (_, sql) => {
+    const steps = plan(sql).filter((detail) => /\bplan(s|_runs|_steps)\b/.test(detail));
+    for (const step of steps)
+      expect(step).toMatch(
+        /^SEARCH plan|^SCAN plans USING (COVERING )?INDEX ix_plans_used_at|^MULTI-INDEX/,
+      );
+  });
+
+  test("only what may be found under several names is sorted", () => {
+    const sorting = Object.entries(PLAN_SQL)
+      .filter(([, sql]) => plan(sql).some((detail) => detail.includes("USE TEMP B-TREE")))
+      .map(([name]) => name);
+    expect(sorting).toEqual(["findPlans"]);
   });
 });
 

@@ -11,6 +11,7 @@ import type { Database, Statement } from "better-sqlite3";
 import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
 import { ALL_STATUSES, TRANSITIONS, type JobEvent } from "../../job/state.js";
 import { JOB_COLUMNS, WORKER_COLUMNS } from "../sql/rows.js";
+import { PLAN_SQL } from "./plan-statements.js";
 import type { Row } from "./protocol.js";
 import { SUBMITTED_COLUMNS } from "./rows.js";
 
@@ -21,6 +22,7 @@ const places = (count: number): string => Array<string>(count).fill("?").join(",
 
 const QUEUED = `async_jobs INDEXED BY ix_async_jobs_status WHERE ${from("claim")}`;
 const RUNNING = `async_jobs INDEXED BY ix_async_jobs_worker_id WHERE ${from("succeed")}`;
+const OF_PLAN = "async_jobs INDEXED BY ix_async_jobs_plan_id WHERE plan_id = ?";
 /** The one job, while the claim holds. Binds: job_id, worker_id, attempt. */
 const OWNED = `job_id = ? AND worker_id = ? AND attempt = ? AND ${from("succeed")}`;
 const STATUS_NUMBER = `CASE status ${ALL_STATUSES.map(
@@ -124,6 +126,13 @@ export const SQL = {
     WHERE job_id < ? AND job_id >= ? AND (? IS NULL OR task = ?)
       AND status IN (${places(STATUS_PLACES)})
     ORDER BY job_id DESC LIMIT ?`,
+  /** As idBelow, among the jobs of a plan. Binds the plan first. */
+  planIdBelow: `SELECT job_id FROM ${OF_PLAN} AND job_id < ?
+    ORDER BY job_id DESC LIMIT 1 OFFSET ?`,
+  /** As listFiltered, among the jobs of a plan. Binds the plan first. */
+  listPlan: `SELECT ${JOB} FROM ${OF_PLAN} AND job_id < ? AND job_id >= ?
+      AND (? IS NULL OR task = ?) AND status IN (${places(STATUS_PLACES)})
+    ORDER BY job_id DESC LIMIT ?`,
   listQueued: `SELECT ${JOB} FROM async_jobs WHERE rowid IN (
       SELECT rowid FROM ${QUEUED} AND job_id < ? ORDER BY job_id DESC LIMIT ?)`,
   listQueuedTask: `SELECT ${JOB} FROM async_jobs WHERE rowid IN (
@@ -162,6 +171,8 @@ export const SQL = {
       SELECT rowid FROM async_jobs INDEXED BY ix_async_jobs_finished_at
       WHERE finished_at IS NOT NULL AND finished_at < ? ORDER BY finished_at, rowid LIMIT ?)
     RETURNING job_id`,
+
+  ...PLAN_SQL,
 
   software: "SELECT sqlite_version(), (SELECT max(number) FROM jobtable_migrations)",
   dataVersion: "PRAGMA data_version",

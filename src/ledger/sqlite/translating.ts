@@ -1,7 +1,7 @@
 /** Between the verbs of the contract and what crosses to the thread, where it takes more than a line. */
 import type { Job } from "../../job/job.js";
-import type { Settlement, SubmitOutcome } from "../ledger.js";
-import type { Answers, SettledJob } from "./protocol.js";
+import type { ListQuery, Settlement, SubmitOutcome } from "../ledger.js";
+import type { Answers, OperationOf, SettledJob } from "./protocol.js";
 import { toJob } from "./rows.js";
 
 /** @param records the jobs of the call, as they are where they were admitted. */
@@ -20,6 +20,17 @@ export function toSubmitOutcomes(
     left -= 1;
     return left >= 0 ? { kind: "accepted", job } : { kind: "full", depth };
   });
+}
+
+export function toList({ statuses, task, planId, limit, cursor }: ListQuery): OperationOf<"list"> {
+  return {
+    verb: "list",
+    statuses: statuses ?? null,
+    task: task ?? null,
+    planId: planId ?? null,
+    limit,
+    cursor: cursor ?? null,
+  };
 }
 
 export function toSettledJob({ jobId, workerId, attempt, end }: Settlement): SettledJob {

@@ -2,6 +2,7 @@
 import { expect } from "vitest";
 import { LedgerError } from "../../../src/job/errors.js";
 import type { Ledger } from "../../../src/ledger/ledger.js";
+import type { PlanRecords } from "../../../src/ledger/plan-records.js";
 import {
   acceptOne,
   beat,
@@ -48,7 +49,8 @@ export function closingCases({ check, checkShared }: Cases): void {
       rescue: () => h.ledger.rescue(PATIENT),
       evict: () => h.ledger.evict({ ttlMs: 1, keep: 1, chunk: 1 }),
     };
-    for (const [verb, call] of Object.entries(calls)) {
+    const ofPlans = planCalls(h.ledger.plans, jobId);
+    for (const [verb, call] of [...Object.entries(calls), ...Object.entries(ofPlans)]) {
       const error = await call().then(
         () => `${verb} did not reject`,
         (reason: unknown) => reason,
@@ -85,6 +87,23 @@ export function closingCases({ check, checkShared }: Cases): void {
     const { jobId } = await acceptOne(theirs);
     expect((await see(theirs, jobId)).status).toBe("queued");
   });
+}
+
+function planCalls(
+  plans: PlanRecords,
+  jobId: string,
+): Record<keyof PlanRecords, () => Promise<unknown>> {
+  return {
+    use: () => plans.use({ planId: jobId, name: "x", workspace: "/x", file: null }),
+    find: () => plans.find("x", 1),
+    list: () => plans.list(1),
+    begin: () => plans.begin({ jobId, planId: jobId, phase: "apply", definitionJson: "{}" }),
+    writeStep: () => plans.writeStep({ jobId, step: 0, recordJson: "{}", log: "" }),
+    finish: () => plans.finish({ jobId, outcomeJson: "{}" }),
+    run: () => plans.run(jobId),
+    runs: () => plans.runs(jobId),
+    patch: () => plans.patch(jobId),
+  };
 }
 
 type AsyncVerb = {

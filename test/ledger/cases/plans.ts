@@ -1,5 +1,6 @@
 /** What is kept of plans: their identity, their runs with steps, outcomes and patches, and what is forgotten. */
 import { expect } from "vitest";
+import type { Job, NewJob, Phase } from "../../../src/job/job.js";
 import {
   MAX_PATCH_BYTES,
   MAX_PATH_BYTES,
@@ -8,7 +9,9 @@ import {
   MAX_PLAN_STEPS,
   MAX_STEP_LOG_CHARS,
 } from "../../../src/job/limits.js";
-import type { Ledger } from "../../../src/ledger/ledger.js";
+import { encodePlanPayload, PLAN_TASKS } from "../../../src/job/payload.js";
+import { ALL_STATUSES, type Status } from "../../../src/job/state.js";
+import { STUCK_MESSAGE, type Ledger } from "../../../src/ledger/ledger.js";
 import {
   KEPT_PLANS,
   KEPT_RUNS,
@@ -19,8 +22,24 @@ import {
   type RunOutcomeRecord,
   type StepRecord,
 } from "../../../src/ledger/plan-records.js";
-import { acceptOne, MINUTE_MS, nextJobId, present } from "../acts.js";
+import {
+  acceptOne,
+  claim,
+  claimOf,
+  jobIn,
+  MINUTE_MS,
+  newJob,
+  nextJobId,
+  PATIENT,
+  present,
+  ROOMY,
+  see,
+  settleOne,
+  SUCCEED,
+  WORKER,
+} from "../acts.js";
 import type { Cases } from "../harness.js";
+import { pages } from "../pages.js";
 
 const LONE = "\ud83d";
 const HOSTILE = `a\0b${LONE}c\udc00d "quoted" \\ \u2028 é 👩‍👩‍👧 漢字 '); DROP TABLE plans; --`;
@@ -36,6 +55,7 @@ export function planCases(cases: Cases): void {
   outcomeCases(cases);
   forgettingCases(cases);
   refusalCases(cases);
+  jobCases(cases);
 }
 
 function planOf(given: Partial<PlanSeen> = {}): PlanSeen {
@@ -172,6 +192,7 @@ function findCases({ check }: Cases): void {
   check("what is not known is not found, whatever it looks like", async (h) => {
     const { plans } = h.ledger;
     await plans.use(planOf());
+    await plans.use(planOf({ name: "\ufffd" }));
     for (const text of [
       nextJobId(),
       "",
@@ -499,6 +520,88 @@ function refusalCases({ check }: Cases): void {
     const begins = [runOf(present(calls[0]).planId), stray, runOf(present(calls[2]).planId)];
     const begun = await Promise.allSettled(begins.map((run) => plans.begin(run)));
     expect(begun.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+}
+
+function jobCases({ check, checkShared }: Cases): void {
+  const planJob = (phase: Phase, given: Partial<NewJob> = {}): Partial<NewJob> => ({
+    planId: nextJobId(),
+    phase,
+    task: PLAN_TASKS[phase],
+    ...given,
+  });
+
+  for (const phase of ["execute", "apply"] as const)
+    check(`the job of a phase keeps its plan and phase on every way: ${phase}`, async (h) => {
+      const { ledger } = h;
+      const given = planJob(phase, { maxAttempts: 2 });
+      const planId = present(given.planId);
+      const payloadJson = encodePlanPayload(planId, phase);
+      const held = { planId, phase, task: PLAN_TASKS[phase] };
+      const { jobId } = await acceptOne(ledger, { ...given, payloadJson });
+      expect(await see(ledger, jobId)).toMatchObject({ ...held, status: "queued" });
+      const claimed = async (): Promise<Job> => {
+        const [found] = await claim(ledger, 1, WORKER, [PLAN_TASKS[phase]]);
+        expect(found).toMatchObject({ job: { ...held, jobId }, payloadJson });
+        return present(found).job;
+      };
+      await claimed();
+      const rescued = await ledger.rescue({ ...PATIENT, goneWorkerIds: [WORKER] });
+      expect(rescued).toEqual([{ jobId, workerId: WORKER, status: "queued" }]);
+      expect(await see(ledger, jobId)).toMatchObject({ ...held, status: "queued" });
+      const job = await claimed();
+      expect(await settleOne(ledger, claimOf(job), SUCCEED)).toBe(true);
+      expect((await ledger.result(jobId))?.job).toMatchObject({ ...held, status: "succeeded" });
+    });
+
+  check("the job of a phase whose worker is lost fails, as any with one attempt", async (h) => {
+    const { job } = await jobIn(h.ledger, "running", planJob("apply"));
+    await h.ledger.rescue({ ...PATIENT, goneWorkerIds: [WORKER] });
+    const { jobId, planId, phase } = job;
+    const lost = { planId, phase, status: "failed", errorMessage: STUCK_MESSAGE };
+    expect(await see(h.ledger, jobId)).toMatchObject(lost);
+  });
+
+  check("the jobs of a plan, and no others: newest first, filtered, in pages", async (h) => {
+    const planId = nextJobId();
+    const byStatus = new Map<Status, string>();
+    for (const status of ALL_STATUSES.toReversed()) {
+      await h.ledger.submit([newJob({ ...planJob("apply"), task: "beside" })], ROOMY);
+      byStatus.set(
+        status,
+        (await jobIn(h.ledger, status, planJob("execute", { planId }))).job.jobId,
+      );
+    }
+    const apply = await acceptOne(h.ledger, planJob("apply", { planId }));
+    const newestFirst = [apply.jobId, ...[...byStatus.values()].toReversed()];
+    for (const limit of [1, 2, 7, 100])
+      expect(await pages(h.ledger, { planId, limit })).toEqual(newestFirst);
+    expect((await h.ledger.list({ planId, limit: 100 })).jobs).toEqual(
+      await h.ledger.get(newestFirst),
+    );
+    const task = PLAN_TASKS.execute;
+    for (const status of ALL_STATUSES)
+      expect(await pages(h.ledger, { planId, task, statuses: [status], limit: 5 })).toEqual([
+        byStatus.get(status),
+      ]);
+    expect(await pages(h.ledger, { planId, task: PLAN_TASKS.apply, limit: 5 })).toEqual([
+      apply.jobId,
+    ]);
+    expect(await pages(h.ledger, { planId, statuses: ["queued"], limit: 1 })).toEqual([
+      apply.jobId,
+      byStatus.get("queued"),
+    ]);
+    for (const unknown of [nextJobId(), "", "null", "%"])
+      expect(await h.ledger.list({ planId: unknown, limit: 5 })).toEqual({ jobs: [] });
+  });
+
+  checkShared("the jobs of a plan are listed over both", async (h) => {
+    const planId = nextJobId();
+    const theirs = await h.second();
+    const mine = await acceptOne(h.ledger, planJob("execute", { planId }));
+    const other = await acceptOne(theirs, planJob("apply", { planId }));
+    for (const ledger of [h.ledger, theirs])
+      expect(await pages(ledger, { planId, limit: 1 })).toEqual([other.jobId, mine.jobId]);
   });
 }
 

@@ -1,7 +1,7 @@
 /** Promise 5: looks, counts and lists. */
 import { expect } from "vitest";
 import { ALL_STATUSES, type Status } from "../../../src/job/state.js";
-import type { Ledger, ListQuery } from "../../../src/ledger/ledger.js";
+import type { Ledger } from "../../../src/ledger/ledger.js";
 import {
   accept,
   acceptOne,
@@ -21,6 +21,7 @@ import {
   SUCCEED,
 } from "../acts.js";
 import type { Cases } from "../harness.js";
+import { pages } from "../pages.js";
 
 export function readCases(cases: Cases): void {
   lookCases(cases);
@@ -164,26 +165,6 @@ function countCases({ check, checkShared }: Cases): void {
   checkShared("counts are one snapshot while jobs move", async (h) =>
     consistent(h.ledger, await h.second()),
   );
-}
-
-/** All pages, each at most `limit` long. */
-async function pages(
-  ledger: Ledger,
-  query: ListQuery,
-  between: () => Promise<unknown> = () => Promise.resolve(),
-): Promise<string[]> {
-  const jobIds: string[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < 1_000; page += 1) {
-    const asked = cursor === undefined ? query : { ...query, cursor };
-    const { jobs, nextCursor } = await ledger.list(asked);
-    expect(jobs.length).toBeLessThanOrEqual(query.limit);
-    jobIds.push(...jobs.map((job) => job.jobId));
-    if (nextCursor === undefined) return jobIds;
-    cursor = nextCursor;
-    await between();
-  }
-  throw new Error("the list did not end within 1,000 pages");
 }
 
 function listCases({ check }: Cases): void {
