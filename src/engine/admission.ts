@@ -91,14 +91,11 @@ export class Admission {
     const job = this.#jobOf(request, decision instanceof Promise ? await decision : decision);
     if ("kind" in job) return job;
     const outcome = await this.#record(job, into);
-    return this.#answer(job, outcome);
+    return this.#answer(job, outcome, into !== undefined);
   }
 
   /** All or nothing. @param into as for `submit`. */
-  async submitMany(
-    requests: readonly SubmitRequest[],
-    into: Recorder = this.#ports.ledger,
-  ): Promise<SubmitManyResult> {
+  async submitMany(requests: readonly SubmitRequest[], into?: Recorder): Promise<SubmitManyResult> {
     const jobs: NewJob[] = [];
     let chars = 0;
     for (const [index, request] of requests.entries()) {
@@ -121,7 +118,8 @@ export class Admission {
       return { kind: "refused", index: maxDepth, refusal: beyondBound(certain, maxDepth) };
     this.#ports.beforeSubmit();
     const bound = { maxDepth, whole: true };
-    return this.#answerMany(jobs, await into.submit(jobs, bound));
+    const outcomes = await (into ?? this.#ports.ledger).submit(jobs, bound);
+    return this.#answerMany(jobs, outcomes, into !== undefined);
   }
 
   /**
@@ -201,10 +199,12 @@ export class Admission {
     return into.submit([job], { maxDepth }).then(([outcome]) => outcome ?? NO_ROOM);
   }
 
-  #answer(job: NewJob, outcome: SubmitOutcome): Accepted | Full | KeyConflict {
+  /** @param tentative within a transaction that may yet be rolled back: then nobody counts it as recorded. */
+  #answer(job: NewJob, outcome: SubmitOutcome, tentative = false): Accepted | Full | KeyConflict {
     switch (outcome.kind) {
       case "accepted":
-        this.#admitted(outcome.job);
+        if (!tentative) this.#ports.observer.jobAccepted(outcome.job.task);
+        this.#ports.accepted(outcome.job);
         return { kind: "accepted", job: outcome.job, repeated: false };
       case "repeated":
         return { kind: "accepted", job: outcome.job, repeated: true };
@@ -218,7 +218,11 @@ export class Admission {
   }
 
   /** Where one was refused, none was recorded. */
-  #answerMany(jobs: readonly NewJob[], outcomes: readonly SubmitOutcome[]): SubmitManyResult {
+  #answerMany(
+    jobs: readonly NewJob[],
+    outcomes: readonly SubmitOutcome[],
+    tentative: boolean,
+  ): SubmitManyResult {
     // What conflicts does so whatever room there is.
     for (const kind of ["conflict", "full"] as const) {
       const index = outcomes.findIndex((outcome) => outcome.kind === kind);
@@ -227,13 +231,10 @@ export class Admission {
       const refusal = conflictWithin(jobs, outcome) ?? this.#answer(job, outcome);
       if (refusal.kind !== "accepted") return { kind: "refused", index, refusal };
     }
-    const answers = jobs.map((job, index) => this.#answer(job, outcomes[index] ?? NO_ROOM));
+    const answers = jobs.map((job, index) =>
+      this.#answer(job, outcomes[index] ?? NO_ROOM, tentative),
+    );
     return { kind: "accepted", jobs: answers.filter((answer) => answer.kind === "accepted") };
-  }
-
-  #admitted(job: Job): void {
-    this.#ports.observer.jobAccepted(job.task);
-    this.#ports.accepted(job);
   }
 
   #full(task: string): Full {

@@ -39,6 +39,7 @@ export interface EngineSettings {
 
 /** Where things happen that someone may count; the engine reports, prom-client (http/metrics.ts) counts. Calls must not throw. */
 export interface EngineObserver {
+  /** A job is on record. Not told of those submitted within a transaction of the caller's, which may never be. */
   jobAccepted(task: string): void;
   jobRefused(task: string): void;
   /** A job started to run after it had waited `waitMs` in the queue. */

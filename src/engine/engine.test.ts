@@ -116,6 +116,22 @@ describe("a job", () => {
     });
   });
 
+  test("is not counted as recorded while its caller may yet roll it back", async () => {
+    const slow = new HeldTask("slow");
+    const options = { tasks: [slow.options], settings: { asyncMaxQueue: 3 }, worker: false };
+    await withRig(options, async ({ engine, ledger, seen }) => {
+      const transaction = { submit: ledger.submit.bind(ledger) };
+      const request = { task: "slow", input: 1 };
+      expect((await engine.submit(request, transaction)).kind).toBe("accepted");
+      expect((await engine.submitMany([request], transaction)).kind).toBe("accepted");
+      expect(seen).toEqual([]);
+      // Outside of one it is recorded for good; and a refusal is one anywhere.
+      await engine.submit(request);
+      await engine.submit(request, transaction);
+      expect(seen).toEqual(["accepted slow", "refused slow"]);
+    });
+  });
+
   test("with a delay starts when it is due", async () => {
     const slow = new HeldTask("slow");
     await withRig({ tasks: [slow.options] }, async (rig) => {
