@@ -39,6 +39,7 @@ function waiting(
     result: unexpected,
     cancel: unexpected,
     retry: unexpected,
+    isServed: unexpected,
     diagnose: unexpected,
     list: unexpected,
     async wait(_, timeoutMs) {

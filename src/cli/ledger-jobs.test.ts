@@ -2,29 +2,45 @@
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { createRig, HeldTask, stopped, type Rig } from "../../test/engine-rig.js";
+import {
+  Connection,
+  createRig,
+  HeldTask,
+  SETTINGS,
+  stopped,
+  type Rig,
+} from "../../test/engine-rig.js";
 import { acceptOne } from "../../test/ledger/acts.js";
 import { injectedFetch } from "../../test/http/injected-fetch.js";
-import { settled } from "../../test/virtual-clock.js";
+import { settled, VirtualClock } from "../../test/virtual-clock.js";
 import { JobtableClient } from "../client/client.js";
 import type { Jobs } from "../client/jobs.js";
 import { createHttpApp } from "../http/app.js";
 import { createMetrics } from "../http/metrics.js";
+import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
 import { silentLogger } from "../runtime/logger.js";
 import { LedgerJobs } from "./ledger-jobs.js";
 
 const UNKNOWN = "job_00000000000000000000000000";
 
 let task: HeldTask;
+let connection: Connection;
 let rig: Rig;
 let app: FastifyInstance;
 let ways: readonly Jobs[];
 
 beforeEach(async () => {
   task = new HeldTask("ocr", { input: z.object({ text: z.string() }) });
-  rig = createRig({ tasks: [task.options], settings: { maxWorkers: 1, asyncMaxQueue: 4 } });
+  const clock = new VirtualClock();
+  connection = new Connection(openMemoryLedger({ clock }));
+  rig = createRig({
+    tasks: [task.options],
+    settings: { maxWorkers: 1, asyncMaxQueue: 4 },
+    ledger: connection.ledger,
+    clock,
+  });
   await rig.engine.start();
-  const { engine, clock } = rig;
+  const { engine } = rig;
   app = createHttpApp({
     tasks: engine.tasks,
     engine: () => engine,
@@ -39,7 +55,8 @@ beforeEach(async () => {
     },
   });
   const client = { server: "http://test/", token: "t", fetch: injectedFetch(app) };
-  ways = [new LedgerJobs(engine, clock, true), new JobtableClient(client)];
+  const settings = { asyncEnabled: true, workerTimeoutMs: SETTINGS.workerTimeoutMs };
+  ways = [new LedgerJobs(engine, clock, settings), new JobtableClient(client)];
 });
 
 afterEach(async () => {
@@ -217,6 +234,19 @@ test("lists, filtered and in pages", async () => {
   const running = await both((jobs) => jobs.list({ limit: 9, states: ["running", "done"] }));
   expect(running.jobs).toMatchObject([{ job_id: ids[0], state: "running" }]);
   expect(await both((jobs) => jobs.list({ limit: 9, task: "none" }))).toEqual({ jobs: [] });
+});
+
+test("whether anyone runs the task of a new job is asked of the workers alone", async () => {
+  const jobId = await submit();
+  const job = await both((jobs) => jobs.get(jobId));
+  if (job === null) throw new Error("there is no job");
+  expect(await both((jobs) => jobs.isServed(job))).toBe(true);
+  expect(await both((jobs) => jobs.isServed({ ...job, task: "other" }))).toBe(false);
+  // Its only worker would have been silent for too long when this one was submitted.
+  const late = new Date(Date.parse(job.created_at) + SETTINGS.workerTimeoutMs + 1).toISOString();
+  const asked = connection.calls.inspect;
+  expect(await ways[0]?.isServed({ ...job, created_at: late })).toBe(false);
+  expect(connection.calls.inspect).toBe(asked);
 });
 
 test("a diagnosis: all is well, then what is not", async () => {

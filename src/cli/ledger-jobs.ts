@@ -20,6 +20,7 @@ import {
   type JobView,
   type Refused,
 } from "../client/replies.js";
+import type { Config } from "../config/settings.js";
 import type { Engine, Accepted as Recorded } from "../engine/api.js";
 import { diagnosticsJson } from "../http/diagnostics-json.js";
 import { refusalProblem } from "../http/errors.js";
@@ -48,12 +49,16 @@ import { misuse } from "./exit-code.js";
 export class LedgerJobs implements Jobs {
   readonly #engine: Engine;
   readonly #clock: Clock;
-  readonly #asyncEnabled: boolean;
+  readonly #settings: Pick<Config, "asyncEnabled" | "workerTimeoutMs">;
 
-  constructor(engine: Engine, clock: Clock, asyncEnabled: boolean) {
+  constructor(
+    engine: Engine,
+    clock: Clock,
+    settings: Pick<Config, "asyncEnabled" | "workerTimeoutMs">,
+  ) {
     this.#engine = engine;
     this.#clock = clock;
-    this.#asyncEnabled = asyncEnabled;
+    this.#settings = settings;
   }
 
   async submit(request: SubmitRequest): Promise<SubmitAnswer> {
@@ -132,9 +137,19 @@ export class LedgerJobs implements Jobs {
     return { jobs: views, next_cursor: formatJobId(nextCursor) };
   }
 
+  /** Whether one lives is judged by the ledger's clock, which says when the job was submitted: now. */
+  async isServed({ task, created_at: createdAt }: JobView): Promise<boolean> {
+    const beatenSinceMs = Date.parse(createdAt) - this.#settings.workerTimeoutMs;
+    const workers = await this.#engine.workers();
+    return workers.some(
+      ({ state, tasks, lastHeartbeatMs }) =>
+        state === "running" && tasks.includes(task) && lastHeartbeatMs >= beatenSinceMs,
+    );
+  }
+
   async diagnose(): Promise<DiagnosticsView> {
     const diagnosis = await this.#engine.diagnose();
-    return JSON.parse(diagnosticsJson(diagnosis, this.#asyncEnabled)) as DiagnosticsView;
+    return JSON.parse(diagnosticsJson(diagnosis, this.#settings.asyncEnabled)) as DiagnosticsView;
   }
 
   #view(job: Job | null): JobView | null {

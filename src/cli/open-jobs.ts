@@ -33,7 +33,7 @@ export async function withJobs<Answer>(
     import("./ledger-jobs.js"),
   ]);
   return withLedger(invocation, options, ({ engine }) =>
-    use(new LedgerJobs(engine, systemClock, invocation.config.asyncEnabled)),
+    use(new LedgerJobs(engine, systemClock, invocation.config)),
   );
 }
 

@@ -92,6 +92,12 @@ export class JobtableClient implements Jobs {
     return next === undefined ? { jobs } : { jobs, next_cursor: next };
   }
 
+  /** The API tells of workers with all the rest. */
+  async isServed({ task }: JobView): Promise<boolean> {
+    const { workers } = await this.diagnose();
+    return workers.some(({ state, tasks }) => state === "running" && tasks.includes(task));
+  }
+
   async diagnose(): Promise<DiagnosticsView> {
     const call: Call = { method: "GET", path: "diagnostics" };
     const reply = await this.#transport.send(call);

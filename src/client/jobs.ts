@@ -75,6 +75,8 @@ export interface Jobs {
   retry(jobId: string, options?: RetryOptions): Promise<RetryAnswer>;
   /** Newest first. A page may be short while there is a `next_cursor`. */
   list(query: JobsQuery): Promise<JobPageView>;
+  /** Whether a worker that lives runs the task of this job, which was submitted just now. */
+  isServed(job: JobView): Promise<boolean>;
   /** Rejects where the ledger is out of reach. */
   diagnose(): Promise<DiagnosticsView>;
 }

@@ -10,6 +10,7 @@ import type {
   JobResult,
   Ledger,
   ListQuery,
+  WorkerRecord,
 } from "../ledger/ledger.js";
 import type { TaskRegistry } from "../task/registry.js";
 import type { InputIssue } from "../task/schema.js";
@@ -173,6 +174,8 @@ export interface Engine {
   retry(jobId: string, options?: RetryOptions): Promise<RetryResult>;
   list(query: ListQuery): Promise<JobPage>;
   counts(): Promise<Counts>;
+  /** As recorded: one that was lost is among them until someone has noticed. */
+  workers(): Promise<WorkerRecord[]>;
   health(): HealthReport;
   /** One look at the whole ledger, and what is wrong. Rejects with a `LedgerError` when it is out of reach. */
   diagnose(): Promise<Diagnosis>;

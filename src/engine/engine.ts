@@ -7,6 +7,7 @@ import type {
   JobResult,
   Ledger,
   ListQuery,
+  WorkerRecord,
 } from "../ledger/ledger.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
@@ -201,6 +202,10 @@ class JobtableEngine implements Engine {
 
   counts(): Promise<Counts> {
     return this.#options.ledger.counts();
+  }
+
+  workers(): Promise<WorkerRecord[]> {
+    return this.#options.ledger.workers();
   }
 
   diagnose(): Promise<Diagnosis> {

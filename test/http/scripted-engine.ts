@@ -107,6 +107,7 @@ export function scriptedEngine(script: Partial<Engine>): Engine {
       lastHeartbeatMs: null,
       ledgerFault: null,
     }),
+    workers: unscripted("workers"),
     diagnose: unscripted("diagnose"),
     ready: async () => ({ ready: true, reason: null }),
     start: unscripted("start"),

@@ -47,13 +47,13 @@ async function run(invocation: Invocation): Promise<ExitCode> {
         return exitCodeOfRefusal(answer);
       }
       if (options["wait"] === true) {
-        if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, request.task);
+        if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, answer.jobId);
         return waitForEnd(invocation, jobs, answer.jobId);
       }
       const job = json ? await jobs.get(answer.jobId) : null;
       terminal.print(job === null ? answer.jobId : jobJsonText(job));
       // A repeated one may have ended long ago.
-      if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, request.task);
+      if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, answer.jobId);
       return EXIT.done;
     },
     { tasks, create: true },
@@ -158,13 +158,14 @@ async function tasksFor(invocation: Invocation, name: string): Promise<Registere
 /** The job is recorded by now: a look that fails is no reason to say otherwise. */
 async function warnWhenNobodyWorks(
   jobs: Jobs,
-  { terminal }: Invocation,
-  task: string,
+  { args, terminal }: Invocation,
+  jobId: string,
 ): Promise<void> {
-  const seen = await jobs.diagnose().catch(() => null);
-  const works = seen?.workers.some(
-    ({ state, tasks }) => state === "running" && tasks.includes(task),
-  );
-  if (works === false)
-    terminal.complain(`no worker runs task ${task} now; the job waits until one does`);
+  try {
+    const job = await jobs.get(jobId);
+    if (job === null || (await jobs.isServed(job))) return;
+  } catch {
+    return;
+  }
+  terminal.complain(`no worker runs task ${args[0] ?? ""} now; the job waits until one does`);
 }
