@@ -26,6 +26,9 @@ const UNSERVED: readonly Column[] = [
   { head: "WAITING", importance: 1 },
 ];
 
+/** The rest is for machines: `--json` has it. */
+const MAX_ROWS = 10;
+
 /** @param asked the server or the store. */
 export function diagnosticsText(seen: DiagnosticsView, asked: string, look: Look): string {
   return [
@@ -82,21 +85,24 @@ function workerTable({ workers, ledger: { now } }: DiagnosticsView, look: Look):
 }
 
 function stuckTable({ stuck, ledger: { now } }: DiagnosticsView, look: Look): string {
-  const rows = stuck.map(({ job_id, task, worker_id, last_heartbeat }) => [
-    job_id,
-    task,
-    worker_id ?? "",
-    last_heartbeat === null ? "" : ageAt(now, last_heartbeat),
-  ]);
-  return table(STUCK, rows, look);
+  const rows = stuck
+    .slice(0, MAX_ROWS)
+    .map(({ job_id, task, worker_id, last_heartbeat }) => [
+      job_id,
+      task,
+      worker_id ?? "",
+      last_heartbeat === null ? "" : ageAt(now, last_heartbeat),
+    ]);
+  return table(STUCK, rows, look) + andMore(stuck);
 }
 
 function unservedTable({ unserved }: DiagnosticsView, look: Look): string {
-  return table(
-    UNSERVED,
-    unserved.map(({ task, queued }) => [task, String(queued)]),
-    look,
-  );
+  const rows = unserved.slice(0, MAX_ROWS).map(({ task, queued }) => [task, String(queued)]);
+  return table(UNSERVED, rows, look) + andMore(unserved);
+}
+
+function andMore({ length }: readonly unknown[]): string {
+  return length > MAX_ROWS ? `\nand ${length - MAX_ROWS} more` : "";
 }
 
 function problemLines({ ok, problems }: DiagnosticsView, look: Look): string {

@@ -120,6 +120,32 @@ describe("nobody runs what waits", () => {
   });
 });
 
+test("of many of one kind a few are named, and the others counted", () => {
+  const due = { oldestQueued: waiting(2 * SECOND), counts: queued(3) };
+  const many = [...Array(9).keys()];
+  const kinds = (report: Partial<LedgerReport>): string[] =>
+    problemsOf(scene({ report })).map(({ kind, message }) => `${kind}: ${message}`);
+  const unserved = kinds({
+    ...due,
+    waiting: many.map((n) => ({ task: `t${n}`, queued: 9 - n })),
+  });
+  expect(unserved).toHaveLength(6);
+  expect(unserved[4]).toMatch(/^unserved_task: 5 jobs of task t4 wait/);
+  expect(unserved[5]).toBe(
+    "unserved_task: and 4 more tasks with jobs that wait, which no living worker runs",
+  );
+  const ahead = many.map(() => worker({ lastHeartbeatMs: NOW_MS + MINUTE }));
+  expect(kinds({ workers: ahead })[5]).toBe(
+    "clock: and 4 more workers whose last heartbeat lies in the future",
+  );
+  const gone = many.map((n) => worker({ workerId: `gone-${n}`, lastHeartbeatMs: NOW_MS - MINUTE }));
+  const stuck = gone.map(({ workerId }) => job({ status: "running", workerId }));
+  expect(kinds({ workers: gone, stuck })).toHaveLength(6);
+  expect(kinds({ workers: gone, stuck })[5]).toBe(
+    "lost_worker: and 4 more silent workers that hold jobs",
+  );
+});
+
 test("what is not due yet needs no worker", () => {
   expect(only({ report: { counts: queued(1), workers: [], oldestQueued: null } })).toBe("");
 });

@@ -100,12 +100,16 @@ function ledgerProblems({ report, latencyMs, localNowMs, dispatchFault }: Look):
   const ahead = report.workers.filter(
     ({ lastHeartbeatMs }) => lastHeartbeatMs - report.nowMs > CLOCK_TOLERANCE_MS,
   );
-  for (const { workerId, lastHeartbeatMs } of ahead.slice(0, MAX_NAMED))
-    problems.push({
-      kind: "clock",
-      message: `the last heartbeat of ${workerId} lies ${seconds(lastHeartbeatMs - report.nowMs)} in the future: the clock was set back, and until it has caught up no lost worker is noticed; restart the workers`,
-    });
-  return problems;
+  return [
+    ...problems,
+    ...firstOf(
+      ahead.map(({ workerId, lastHeartbeatMs }) => ({
+        kind: "clock",
+        message: `the last heartbeat of ${workerId} lies ${seconds(lastHeartbeatMs - report.nowMs)} in the future: the clock was set back, and until it has caught up no lost worker is noticed; restart the workers`,
+      })),
+      "workers whose last heartbeat lies in the future",
+    ),
+  ];
 }
 
 function workerProblems(look: Look): Problem[] {
@@ -123,12 +127,14 @@ function workerProblems(look: Look): Problem[] {
       },
     ];
   }
-  return waiting
-    .filter(({ task }) => !working.some(({ tasks }) => tasks.includes(task)))
-    .map(({ task, queued }) => ({
+  const unserved = waiting.filter(({ task }) => !working.some(({ tasks }) => tasks.includes(task)));
+  return firstOf(
+    unserved.map(({ task, queued }) => ({
       kind: "unserved_task",
       message: `${waitingJobs(queued, ` of task ${task}`)} and no living worker runs it; start a worker with that task's file, or cancel them`,
-    }));
+    })),
+    "tasks with jobs that wait, which no living worker runs",
+  );
 }
 
 function stuckProblems(look: Look): Problem[] {
@@ -138,17 +144,15 @@ function stuckProblems(look: Look): Problem[] {
   const remedy = someoneLives
     ? "a living worker frees them within seconds; if they stay, look at its log"
     : "start a worker: it frees them";
-  const problems: Problem[] = [];
-  for (const { workerId, host, pid, lastHeartbeatMs } of lost) {
+  const silent = lost.flatMap(({ workerId, host, pid, lastHeartbeatMs }): Problem[] => {
     const held = stuck.filter((job) => job.workerId === workerId);
-    if (held.length === 0) continue;
+    if (held.length === 0) return [];
     const place = `${host.split("/")[0] ?? host}, pid ${pid}`;
     const silence = seconds(look.report.nowMs - lastHeartbeatMs);
-    problems.push({
-      kind: "lost_worker",
-      message: `${workerId} (${place}) has been silent for ${silence} and holds ${named(held)}; ${remedy}`,
-    });
-  }
+    const message = `${workerId} (${place}) has been silent for ${silence} and holds ${named(held)}; ${remedy}`;
+    return [{ kind: "lost_worker", message }];
+  });
+  const problems = firstOf(silent, "silent workers that hold jobs");
   const others = stuck.filter((job) => !lost.some(({ workerId }) => workerId === job.workerId));
   if (others.length > 0)
     problems.push({
@@ -211,6 +215,15 @@ function waitProblems(look: Look): Problem[] {
 
 function waitingJobs(count: number, which = ""): string {
   return count === 1 ? `1 job${which} waits` : `${count} jobs${which} wait`;
+}
+
+/** The first few of one kind as they are, and of the others how many there are. */
+function firstOf(all: readonly Problem[], what: string): Problem[] {
+  const first = all.slice(0, MAX_NAMED);
+  const next = all[MAX_NAMED];
+  if (next === undefined) return first;
+  const more = all.length - first.length;
+  return [...first, { kind: next.kind, message: `and ${more} more ${what}` }];
 }
 
 function named(stuck: readonly Job[]): string {
