@@ -9,6 +9,7 @@ import type { Origin } from "../config.js";
 import type { Config, SettingName } from "../config/settings.js";
 import { parseJobId } from "../job/id.js";
 import { systemClock } from "../runtime/clock.js";
+import { isLoopback } from "./address.js";
 import { misuse } from "./exit-code.js";
 import type { SessionOptions } from "./session.js";
 import type { Invocation } from "./verb.js";
@@ -17,7 +18,7 @@ import type { Invocation } from "./verb.js";
 export const JOBS_SETTINGS: readonly SettingName[] = ["server", "auth_token", "store", "log_level"];
 
 export async function withJobs<Answer>(
-  invocation: Invocation,
+  invocation: Pick<Invocation, "config" | "settings" | "terminal">,
   use: (jobs: Jobs) => Promise<Answer>,
   /** For a store; a server knows its own tasks. */
   options: SessionOptions = { tasks: [], create: false },
@@ -25,6 +26,10 @@ export async function withJobs<Answer>(
   const server = serverOf(invocation);
   if (server !== null) {
     const { authToken: token } = invocation.config;
+    if (token !== null && isOverheard(server))
+      invocation.terminal.complain(
+        `the token goes to ${server} unencrypted, for all on the way to read; give an https address`,
+      );
     return use(new JobtableClient({ server, token }));
   }
   // What a store needs takes a while to load, and a server does without.
@@ -35,6 +40,12 @@ export async function withJobs<Answer>(
   return withLedger(invocation, options, ({ engine }) =>
     use(new LedgerJobs(engine, systemClock, invocation.config)),
   );
+}
+
+/** Whether what is sent there leaves this machine, and not encrypted. */
+function isOverheard(server: string): boolean {
+  const { protocol, hostname } = new URL(server);
+  return protocol === "http:" && !isLoopback(hostname.replace(/^\[(.*)\]$/, "$1"));
 }
 
 /**
