@@ -234,6 +234,12 @@ test("lists, filtered and in pages", async () => {
   const running = await both((jobs) => jobs.list({ limit: 9, states: ["running", "done"] }));
   expect(running.jobs).toMatchObject([{ job_id: ids[0], state: "running" }]);
   expect(await both((jobs) => jobs.list({ limit: 9, task: "none" }))).toEqual({ jobs: [] });
+  const planId = UNKNOWN.slice("job_".length);
+  const { jobId } = await acceptOne(rig.ledger, { planId, phase: "apply", task: "plan:apply" });
+  for (const plan of [planId, `plan_${planId}`])
+    expect(await both((jobs) => jobs.list({ limit: 9, plan }))).toMatchObject({
+      jobs: [{ job_id: `job_${jobId}`, plan_id: `plan_${planId}`, phase: "apply" }],
+    });
 });
 
 test("whether anyone runs the task of a new job is asked of the workers alone", async () => {

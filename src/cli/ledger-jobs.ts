@@ -40,7 +40,7 @@ import {
   successJson,
   type Problem,
 } from "../http/wire.js";
-import { formatJobId, parseJobId } from "../job/id.js";
+import { formatJobId, parseJobId, parsePlanId } from "../job/id.js";
 import type { Job } from "../job/job.js";
 import type { Status } from "../job/state.js";
 import type { Clock } from "../runtime/clock.js";
@@ -122,13 +122,16 @@ export class LedgerJobs implements Jobs {
     }
   }
 
-  async list({ limit, task, states, cursor }: JobsQuery): Promise<JobPageView> {
+  async list({ limit, task, plan, states, cursor }: JobsQuery): Promise<JobPageView> {
     const after = cursor === undefined ? undefined : parseJobId(cursor);
     if (after === null)
       throw misuse(`--cursor: ${JSON.stringify(cursor)} is no cursor that a page before printed`);
+    const planId = plan === undefined ? undefined : parsePlanId(plan);
+    if (planId === null) throw misuse(`--plan: ${JSON.stringify(plan)} is no plan's id`);
     const { jobs, nextCursor } = await this.#engine.list({
       limit,
       ...(task === undefined ? {} : { task }),
+      ...(planId === undefined ? {} : { planId }),
       ...(states === undefined ? {} : { statuses: states.flatMap(statusesOf) }),
       ...(after === undefined ? {} : { cursor: after }),
     });

@@ -77,7 +77,7 @@ export class JobtableClient implements Jobs {
     return isUnknownJob(reply) ? { kind: "unknown" } : this.#accepted(call, reply);
   }
 
-  async list({ limit, cursor, states, task }: JobsQuery): Promise<JobPageView> {
+  async list({ limit, cursor, states, task, plan }: JobsQuery): Promise<JobPageView> {
     const jobs: JobView[] = [];
     let next = cursor;
     do {
@@ -85,6 +85,7 @@ export class JobtableClient implements Jobs {
       if (next !== undefined) query.set("cursor", next);
       if (states !== undefined) query.set("state", states.join(","));
       if (task !== undefined) query.set("task", task);
+      if (plan !== undefined) query.set("plan", plan);
       const page = await this.#page({ method: "GET", path: `jobs?${query.toString()}` });
       jobs.push(...page.jobs);
       next = page.next_cursor;

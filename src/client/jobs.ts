@@ -54,6 +54,8 @@ export type ResultAnswer =
 export interface JobsQuery {
   readonly states?: readonly State[];
   readonly task?: string;
+  /** `plan_` + ULID, or the ULID alone. */
+  readonly plan?: string;
   /** 1 to 1000. */
   readonly limit: number;
   /** `next_cursor` of the page before. */

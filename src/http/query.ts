@@ -1,6 +1,6 @@
 /** The queries of the job endpoints, from their text to what the engine takes. */
 import { parse } from "node:querystring";
-import { parseJobId } from "../job/id.js";
+import { parseJobId, parsePlanId } from "../job/id.js";
 import type { Status } from "../job/state.js";
 import type { ListQuery as LedgerQuery } from "../ledger/ledger.js";
 import { DEFAULT_LIST_LIMIT, DEFAULT_WAIT_MS, MAX_WAIT_MS, type ListQuery } from "./schemas.js";
@@ -22,7 +22,7 @@ export type ReadQuery =
   | { readonly kind: "query"; readonly query: LedgerQuery }
   | { readonly kind: "refused"; readonly problem: Problem };
 
-export function listQuery({ state, task, limit, cursor }: ListQuery): ReadQuery {
+export function listQuery({ state, task, plan, limit, cursor }: ListQuery): ReadQuery {
   const statuses: Status[] = [];
   for (const word of state?.split(",") ?? []) {
     const status = statusOf(word.trim());
@@ -31,12 +31,15 @@ export function listQuery({ state, task, limit, cursor }: ListQuery): ReadQuery 
   }
   const after = cursor === undefined ? undefined : parseJobId(cursor);
   if (after === null) return refused("cursor", "not a next_cursor of a page before");
+  const planId = plan === undefined ? undefined : parsePlanId(plan);
+  if (planId === null) return refused("plan", "not a plan's id");
   return {
     kind: "query",
     query: {
       limit: limit ?? DEFAULT_LIST_LIMIT,
       ...(statuses.length > 0 ? { statuses } : {}),
       ...(task === undefined ? {} : { task }),
+      ...(planId === undefined ? {} : { planId }),
       ...(after === undefined ? {} : { cursor: after }),
     },
   };

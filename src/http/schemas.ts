@@ -111,6 +111,7 @@ export const ListQuery = Type.Object(
       Type.String({ description: `Comma-separated, of: ${ALL_STATES.join(", ")}` }),
     ),
     task: Type.Optional(Type.String()),
+    plan: Type.Optional(Type.String({ description: "plan_ + ULID, or the ULID alone" })),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: MAX_LIST_LIMIT, default: DEFAULT_LIST_LIMIT }),
     ),

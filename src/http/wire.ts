@@ -3,7 +3,7 @@
  * built from a job. Everything is made as JSON text, because a result is embedded as it was
  * recorded, without being parsed again.
  */
-import { formatJobId } from "../job/id.js";
+import { formatJobId, formatPlanId } from "../job/id.js";
 import type { AttemptError, Job } from "../job/job.js";
 import { ALL_STATUSES, type Status } from "../job/state.js";
 
@@ -129,7 +129,7 @@ export function jobJson(job: Job, nowMs: number): string {
     finished_at: iso(job.finishedAtMs),
     worker_id: job.workerId ?? undefined,
     last_heartbeat: iso(job.lastHeartbeatMs),
-    plan_id: job.planId === null ? undefined : `plan_${job.planId}`,
+    plan_id: job.planId === null ? undefined : formatPlanId(job.planId),
     phase: job.phase ?? undefined,
     req_id: job.requestId ?? undefined,
     idempotency_key: job.idempotencyKey ?? undefined,

@@ -26,14 +26,16 @@ export const MAX_DELAY_MS = 365 * 86_400_000;
 export const MAX_TIMEOUT_MS = 30 * 86_400_000;
 /** Jobs on one page of a list. */
 export const MAX_PAGE = 1_000;
-/** A line of a list; names of plans are for people. */
-export const MAX_PLAN_NAME_CHARS = 200;
+/** As that of a task. */
+export const MAX_PLAN_NAME_CHARS = 100;
 /** As UTF-8. Name and path stand in one entry of an index, which in PostgreSQL takes 2,704 bytes. */
 export const MAX_PATH_BYTES = 2_000;
 /** Of one phase: more is a program, which belongs into a file of its own. */
-export const MAX_PLAN_STEPS = 100;
-/** Of a plan's definition, of a step's record and of a run's outcome, each as JSON: they are answered together. */
-export const MAX_PLAN_JSON_CHARS = 1_048_576;
+export const MAX_PLAN_STEPS = 200;
+/** Of a plan's definition and of a run's outcome as JSON: a file of a megabyte, whatever it escapes. */
+export const MAX_PLAN_JSON_CHARS = 8 * 1024 * 1024;
+/** Of a step's record as JSON: all of a run's are answered together. */
+export const MAX_STEP_JSON_CHARS = 1_048_576;
 /** What a step of a plan wrote, as far as it is kept. */
 export const MAX_STEP_LOG_CHARS = 1_048_576;
 /** A patch is kept in one row; a plan that changes more than this makes what belongs into a file store. */

@@ -8,7 +8,7 @@ import type {
 } from "../engine/api.js";
 import { invalidInput, refusalError } from "../engine/refusal-error.js";
 import { JobtableError } from "../job/errors.js";
-import { formatJobId, parseJobId } from "../job/id.js";
+import { formatJobId, parseJobId, parsePlanId } from "../job/id.js";
 import type { Job } from "../job/job.js";
 import { MAX_PAGE } from "../job/limits.js";
 import type { CancelOutcome, Counts, JobPage, Ledger, ListQuery } from "../ledger/ledger.js";
@@ -197,11 +197,19 @@ function placed(refusal: SubmitRefusal, index: number): JobtableError {
   return new JobtableError(code, isOfAll ? message : `[${String(index)}]: ${message}`);
 }
 
-function listQuery({ limit = DEFAULT_PAGE, cursor, ...rest }: Partial<ListQuery>): ListQuery {
+function listQuery({
+  limit = DEFAULT_PAGE,
+  cursor,
+  planId,
+  ...others
+}: Partial<ListQuery>): ListQuery {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
     throw invalidInput(
       `limit: must be an integer from 1 to ${String(MAX_PAGE)}, got ${String(limit)}`,
     );
+  const plan = typeof planId === "string" ? parsePlanId(planId) : planId;
+  if (plan === null) throw invalidInput("planId: not a plan's id");
+  const rest = plan === undefined ? others : { ...others, planId: plan };
   if (cursor === undefined) return { ...rest, limit };
   const after = typeof cursor === "string" ? parseJobId(cursor) : null;
   if (after === null) throw invalidInput("cursor: not a nextCursor of a page before");

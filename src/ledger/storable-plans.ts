@@ -15,6 +15,7 @@ import {
   MAX_PLAN_JSON_CHARS,
   MAX_PLAN_NAME_CHARS,
   MAX_PLAN_STEPS,
+  MAX_STEP_JSON_CHARS,
   MAX_STEP_LOG_CHARS,
 } from "../job/limits.js";
 import type { NewPlanRun, PlanSeen, RunOutcomeRecord, StepRecord } from "./plan-records.js";
@@ -31,20 +32,25 @@ export function storablePlan({ planId, name, workspace, file }: PlanSeen): PlanS
 
 export function storableRun({ jobId, planId, phase, definitionJson }: NewPlanRun): NewPlanRun {
   checkId("jobId", jobId);
-  return { jobId, planId, phase, definitionJson: storableJson("definitionJson", definitionJson) };
+  return {
+    jobId,
+    planId,
+    phase,
+    definitionJson: storableJson("definitionJson", definitionJson, MAX_PLAN_JSON_CHARS),
+  };
 }
 
 export function storableStep({ jobId, step, recordJson, log }: StepRecord): StepRecord {
   if (!Number.isInteger(step) || step < 0 || step >= MAX_PLAN_STEPS)
     throw refused("step", `must be an integer from 0 to ${String(MAX_PLAN_STEPS - 1)}`);
-  const stored = storableJson("recordJson", recordJson);
+  const stored = storableJson("recordJson", recordJson, MAX_STEP_JSON_CHARS);
   return { jobId, step, recordJson: stored, log: cleanText(log, MAX_STEP_LOG_CHARS) };
 }
 
 /** The patch is a copy: whoever gave it may go on with it. */
 export function storableOutcome(outcome: RunOutcomeRecord): RunOutcomeRecord {
   const { jobId, patch } = outcome;
-  const outcomeJson = storableJson("outcomeJson", outcome.outcomeJson);
+  const outcomeJson = storableJson("outcomeJson", outcome.outcomeJson, MAX_PLAN_JSON_CHARS);
   if (patch === undefined) return { jobId, outcomeJson };
   if (patch.byteLength > MAX_PATCH_BYTES)
     throw refused("patch", `must be of at most ${String(MAX_PATCH_BYTES)} bytes`);
@@ -78,10 +84,10 @@ function checkPath(what: string, path: string): void {
     throw refused(what, `must be a path of 1 to ${String(MAX_PATH_BYTES)} bytes`);
 }
 
-function storableJson(what: string, json: string): string {
-  if (json.length > MAX_PLAN_JSON_CHARS)
-    throw refused(what, `must have at most ${String(MAX_PLAN_JSON_CHARS)} characters`);
-  return cleanText(json, MAX_PLAN_JSON_CHARS);
+function storableJson(what: string, json: string, maxChars: number): string {
+  if (json.length > maxChars)
+    throw refused(what, `must have at most ${String(maxChars)} characters`);
+  return cleanText(json, maxChars);
 }
 
 function refused(what: string, why: string): Error {

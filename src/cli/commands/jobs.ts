@@ -35,6 +35,7 @@ export function addJobs(program: Command, runner: Runner): void {
   })
     .addOption(withChoices(new Option("--state <states>", "only these, with commas"), ALL_STATES))
     .option("--task <name>", "only jobs of this task")
+    .option("--plan <id>", "only jobs of this plan")
     .option("--limit <count>", `at most this many (default: ${DEFAULT_LIMIT})`)
     .option("--cursor <cursor>", "go on after a page, with the cursor that it printed");
   addVerb(jobs, runner, {
@@ -93,11 +94,13 @@ function queryFrom(invocation: Invocation): JobsQuery {
     throw misuse(`--limit: expected a whole number from 1 to ${MAX_LIMIT}`);
   const states = textOption(invocation, "state");
   const task = textOption(invocation, "task");
+  const plan = textOption(invocation, "plan");
   const cursor = textOption(invocation, "cursor");
   return {
     limit,
     ...(states === undefined ? {} : { states: states.split(",").map(stateFrom) }),
     ...(task === undefined ? {} : { task }),
+    ...(plan === undefined ? {} : { plan }),
     ...(cursor === undefined ? {} : { cursor }),
   };
 }

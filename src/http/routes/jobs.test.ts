@@ -596,6 +596,8 @@ describe("GET /jobs", () => {
     ["?state=pending,timeout", { limit: 50, statuses: ["queued", "timed_out"] }],
     [`?limit=200&task=ocr&cursor=${WIRE_ID}`, { limit: 200, task: "ocr", cursor: JOB_ID }],
     [`?cursor=${JOB_ID}`, { limit: 50, cursor: JOB_ID }],
+    [`?plan=plan_${JOB_ID}`, { limit: 50, planId: JOB_ID }],
+    [`?plan=${JOB_ID}`, { limit: 50, planId: JOB_ID }],
   ])("%s", async (query, expected) => {
     const { app, asked } = listing();
     expect((await app.inject(`/jobs${query}`)).statusCode).toBe(200);
@@ -610,6 +612,7 @@ describe("GET /jobs", () => {
     ["?limit=ten", "limit"],
     ["?limit=1&limit=2", "limit"],
     ["?cursor=nonsense", "cursor"],
+    [`?plan=${WIRE_ID}`, "plan"],
     ["?stat=failed", ""],
   ])("%s is refused", async (query, path) => {
     const { app, asked } = listing();

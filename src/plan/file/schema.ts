@@ -5,11 +5,10 @@
  * checked in define.ts.
  */
 import Type, { type Static, type TArray } from "typebox";
+import { MAX_PLAN_STEPS } from "../../job/limits.js";
 
 /** A plan is written by hand; what is larger is something else. */
 export const MAX_FILE_BYTES = 1024 * 1024;
-/** Of a phase. */
-export const MAX_STEPS = 200;
 /** Within what Linux takes as one argument (131,072 bytes) for most texts; longer ones belong into a file. */
 const MAX_COMMAND_CHARS = 65_536;
 const MAX_ENV_CHARS = 65_536;
@@ -137,9 +136,9 @@ const StepRef = Type.Unsafe<Static<typeof StepSchema>>({ $ref: "#/$defs/step" })
 const steps = (least: number, description: string): TArray<typeof StepRef> =>
   Type.Array(StepRef, {
     minItems: least,
-    maxItems: MAX_STEPS,
+    maxItems: MAX_PLAN_STEPS,
     description,
-    errorMessage: `expected a list of ${least === 0 ? "" : `at least ${least} and `}at most ${MAX_STEPS} steps`,
+    errorMessage: `expected a list of ${least === 0 ? "" : `at least ${least} and `}at most ${MAX_PLAN_STEPS} steps`,
   });
 
 export const PlanSchema = Type.Object(

@@ -1,5 +1,6 @@
 /** What steps changed, as a patch and as a list of files, read from git's comparison of two trees. */
 import { JobtableError } from "../../job/errors.js";
+import { MAX_PATCH_BYTES } from "../../job/limits.js";
 import { DIFF_OPTIONS, PATCH_OPTIONS } from "../git/environment.js";
 import { OutputTooLarge, type Git } from "../git/git.js";
 import { inWorkTree, type WorkTree } from "../git/repository.js";
@@ -26,9 +27,6 @@ export interface FileSummary {
   readonly insertions: number | null;
   readonly deletions: number | null;
 }
-
-/** A result is bounded by the same; a larger patch is no change to a program any more. */
-export const MAX_PATCH_BYTES = 64 * 1024 * 1024;
 
 /** Of the list that precedes the patch: it has a few hundred bytes for each file. */
 const MAX_SUMMARY_BYTES = 128 * 1024 * 1024;

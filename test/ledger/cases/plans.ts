@@ -7,6 +7,7 @@ import {
   MAX_PLAN_JSON_CHARS,
   MAX_PLAN_NAME_CHARS,
   MAX_PLAN_STEPS,
+  MAX_STEP_JSON_CHARS,
   MAX_STEP_LOG_CHARS,
 } from "../../../src/job/limits.js";
 import { encodePlanPayload, PLAN_TASKS } from "../../../src/job/payload.js";
@@ -468,7 +469,7 @@ function forgettingCases({ check, checkShared }: Cases): void {
 }
 
 function refusalCases({ check }: Cases): void {
-  const json = `"${"x".repeat(MAX_PLAN_JSON_CHARS)}"`;
+  const beyond = (chars: number): string => `"${"x".repeat(chars)}"`;
   const plans: readonly (readonly [string, Partial<PlanSeen>])[] = [
     ["planId", { planId: "tidy" }],
     ["name", { name: "" }],
@@ -495,12 +496,16 @@ function refusalCases({ check }: Cases): void {
     const { jobId, planId } = await begun(h.ledger);
     const refused = (what: string, call: Promise<unknown>): Promise<void> =>
       expect(call).rejects.toThrow(`plan records: ${what}: must`);
+    const large = beyond(MAX_PLAN_JSON_CHARS);
     await refused("jobId", plans.begin(runOf(planId, { jobId: `job_${jobId}` })));
-    await refused("definitionJson", plans.begin(runOf(planId, { definitionJson: json })));
+    await refused("definitionJson", plans.begin(runOf(planId, { definitionJson: large })));
     for (const step of [-1, 0.5, Number.NaN, MAX_PLAN_STEPS])
       await refused("step", plans.writeStep(stepOf(jobId, step)));
-    await refused("recordJson", plans.writeStep(stepOf(jobId, 0, { recordJson: json })));
-    await refused("outcomeJson", plans.finish({ jobId, outcomeJson: json }));
+    await refused(
+      "recordJson",
+      plans.writeStep(stepOf(jobId, 0, { recordJson: beyond(MAX_STEP_JSON_CHARS) })),
+    );
+    await refused("outcomeJson", plans.finish({ jobId, outcomeJson: large }));
     const patch = new Uint8Array(MAX_PATCH_BYTES + 1);
     await refused("patch", plans.finish({ jobId, outcomeJson: "{}", patch }));
     expect(await runIdsOf(plans, planId)).toEqual([jobId]);
