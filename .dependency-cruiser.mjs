@@ -36,7 +36,7 @@ const LAYERS = [
   ...STORES.map(store),
   { name: "config", of: CONFIG, may: [JOB, RUNTIME] },
   { name: "engine", of: ENGINE, may: [CONTRACT, TASK, JOB, RUNTIME] },
-  { name: "http", of: HTTP, may: [ENGINE, CONTRACT, TASK, JOB, RUNTIME] },
+  { name: "http", of: HTTP, may: [PLAN, ENGINE, CONTRACT, TASK, JOB, RUNTIME] },
   { name: "plan", of: PLAN, may: [ENGINE, CONTRACT, TASK, JOB, RUNTIME] },
   {
     name: "plan-parts",
@@ -44,16 +44,16 @@ const LAYERS = [
     may: ["src/plan/definition\\.ts$", TASK, JOB, RUNTIME],
   },
   { name: "client", of: CLIENT, may: [JOB, "src/http/wire"] },
-  { name: "compose", of: COMPOSE, may: [STORE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME] },
+  { name: "compose", of: COMPOSE, may: [STORE, PLAN, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME] },
   {
     name: "jobtable",
     of: JOBTABLE,
-    may: [COMPOSE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME],
+    may: [COMPOSE, PLAN, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME],
   },
   {
     name: "index",
     of: "src/index\\.ts$",
-    may: [JOBTABLE, COMPOSE, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME, CLIENT],
+    may: [JOBTABLE, COMPOSE, PLAN, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME, CLIENT],
   },
   {
     name: "cli",

@@ -52,6 +52,7 @@ describe("the defaults", () => {
       requestSizeLimitBytes: 16 * 1_024 * 1_024,
       defaultTask: null,
       store: "sqlite:.jobtable/jobs.db",
+      plans: true,
       server: null,
       logLevel: "info",
     } satisfies Config);

@@ -13,6 +13,7 @@ import { addDiagnostics } from "./commands/diagnostics.js";
 import { addInit } from "./commands/init.js";
 import { addJobs } from "./commands/jobs.js";
 import { addMigrate } from "./commands/migrate.js";
+import { addPlan } from "./commands/plan.js";
 import { addServe } from "./commands/serve.js";
 import { addSubmit } from "./commands/submit.js";
 import { addWorker } from "./commands/worker.js";
@@ -52,6 +53,7 @@ export function createProgram(runner: Runner): Command {
     addWorker,
     addSubmit,
     addJobs,
+    addPlan,
     addDiagnostics,
     addCleanup,
     addMigrate,

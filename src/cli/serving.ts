@@ -5,7 +5,9 @@
  * are recorded, requests under way are answered, the ledger is closed.
  */
 import { openLedger } from "../compose.js";
+import { planWork } from "../compose/plans.js";
 import { stallGuardOn } from "../compose/stall-guard.js";
+import { processEnvironment } from "../config.js";
 import type { Config } from "../config/settings.js";
 import type { Engine } from "../engine/api.js";
 import { createEngine } from "../engine/engine.js";
@@ -88,17 +90,18 @@ async function start(parts: ServerParts): Promise<string | null> {
   }
   ledger = await reachLedger(() => openLedger(config.store, { logger }), reach);
   if (ledger === null) return null;
+  const ports = { ledger, tasks: registry, settings: config, logger };
+  const work = worker && config.plans ? planWork({ ...ports, env: processEnvironment() }) : null;
   const engine = createEngine({
-    ledger,
-    tasks: registry,
-    settings: config,
-    logger,
+    ...ports,
+    ...work?.parts,
     observer: metrics.observer,
     worker,
     stallGuard: stallGuardOn(config.store, logger),
   });
   closers.add("engine", () => engine.stop());
   await reachLedger(() => engine.start(), reach);
+  if (work !== null) closers.add("plans", work.sweep());
   serving = engine;
   return urlOf(config.host, portOf(app.server.address(), config.port));
 }

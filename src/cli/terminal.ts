@@ -14,6 +14,9 @@ export interface Terminal {
   complain(text: string): void;
   /** Text of several lines to standard error. */
   explain(text: string): void;
+  /** Bytes as they are, to standard output; and to standard error. */
+  pass(bytes: Uint8Array): void;
+  passOnError(bytes: Uint8Array): void;
   /** How what is printed may look. */
   readonly look: Look;
   /** An answer that changes while someone watches standard output; null where nobody does. */
@@ -48,6 +51,8 @@ export function createTerminal(
   return {
     print: (text) => void stdout.write(`${text}\n`),
     complain: (text) => void stderr.write(`jobtable: ${oneLine(text)}\n`),
+    pass: (bytes) => void stdout.write(bytes),
+    passOnError: (bytes) => void stderr.write(bytes),
     explain: (text) => void stderr.write(`${text}\n`),
     get look() {
       const isTerminal = stdout.isTTY === true;

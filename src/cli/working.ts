@@ -1,6 +1,8 @@
 /** A worker process from its start to its end: it claims and runs the jobs of a shared store. */
 import { openLedger } from "../compose.js";
+import { planWork } from "../compose/plans.js";
 import { stallGuardOn } from "../compose/stall-guard.js";
+import { processEnvironment } from "../config.js";
 import type { Config } from "../config/settings.js";
 import { maskStore } from "../config/values.js";
 import type { Engine } from "../engine/api.js";
@@ -21,7 +23,10 @@ export async function work(invocation: Invocation): Promise<ExitCode> {
   refuseMemory(config);
   if (!config.asyncEnabled)
     throw misuse("setting async_enabled: it is off, so a worker has nothing to do");
-  const tasks = createTaskRegistry(await tasksFrom("worker", args));
+  // One for plans alone needs no tasks.
+  const tasks = createTaskRegistry(
+    config.plans && args.length === 0 ? [] : await tasksFrom("worker", args),
+  );
   const logger = createLogger(config.logLevel);
   const closers = new Closers(logger);
   const end = watchProcess(process, exit, logger);
@@ -35,10 +40,12 @@ export async function work(invocation: Invocation): Promise<ExitCode> {
       const { workerId } = engine.health();
       const store = maskStore(config.store);
       const { names } = tasks;
+      const { plans } = config;
+      const runs = [...names, ...(plans ? ["plans"] : [])].join(", ");
       terminal.print(
         json
-          ? JSON.stringify({ worker_id: workerId, tasks: names, store })
-          : `jobtable worker ${workerId ?? ""} ready\ntasks: ${names.join(", ")}\nstore: ${store}`,
+          ? JSON.stringify({ worker_id: workerId, tasks: names, plans, store })
+          : `jobtable worker ${workerId ?? ""} ready\nruns: ${runs}\nstore: ${store}`,
       );
     }
     const { kind } = await end.stopped;
@@ -67,9 +74,11 @@ async function start(parts: WorkerParts): Promise<Engine | null> {
   if (ledger === null) return null;
   closers.add("ledger", () => ledger.close());
   const stallGuard = stallGuardOn(config.store, logger);
-  const ports = { ledger, tasks, settings: config, logger, stallGuard };
-  const engine = createEngine({ ...ports, worker: true });
+  const ports = { ledger, tasks, settings: config, logger };
+  const plans = config.plans ? planWork({ ...ports, env: processEnvironment() }) : null;
+  const engine = createEngine({ ...ports, ...plans?.parts, stallGuard, worker: true });
   closers.add("engine", () => engine.stop());
   await reachLedger(() => engine.start(), reach);
+  if (plans !== null) closers.add("plans", plans.sweep());
   return engine;
 }

@@ -214,6 +214,14 @@ export const SETTINGS = {
     meaning:
       "Where jobs are recorded: memory (gone with the process), sqlite:PATH or postgres://USER@HOST/DATABASE?schema=NAME.",
   },
+  plans: {
+    key: "plans",
+    env: ["JOBTABLE_PLANS"],
+    kind: "boolean",
+    default: true,
+    meaning:
+      "Whether a worker runs plans, whose steps are commands; off where the store's users may not run any here.",
+  },
   server: {
     key: "server",
     env: ["JOBTABLE_SERVER"],

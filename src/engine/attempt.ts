@@ -20,8 +20,8 @@ export interface AttemptPorts {
   readonly graceMs: number;
 }
 
-/** The reason on the handler's signal. */
-const REASONS = {
+/** The message of the reason on the handler's signal. */
+export const STOP_REASONS = {
   cancelled: "cancelled",
   lost: "the job is no longer this worker's",
   time_limit: "time limit",
@@ -77,7 +77,7 @@ export class Attempt {
     if (this.#endedMs !== null || this.#causes?.has(cause) === true) return;
     this.#causes ??= new Set();
     this.#causes.add(cause);
-    this.#run.abort(REASONS[cause]);
+    this.#run.abort(STOP_REASONS[cause]);
     if (cause === "shutdown" || this.#cancelGrace !== null) return;
     this.#cancelGrace = this.#clock.timer(this.#graceMs, () => {
       this.kill();

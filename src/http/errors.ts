@@ -38,6 +38,8 @@ const FAULT_OF = {
   invalid_config: "internal",
   invalid_task: "internal",
   invalid_plan: "invalid_input",
+  unknown_plan: "not_found",
+  nothing_to_apply: "conflict",
   invalid_workspace: "invalid_input",
   outcome_refused: "invalid_input",
   apply_failed: "internal",

@@ -30,6 +30,8 @@ export const ERRORS = {
   invalid_config: { message: "invalid configuration", retryable: false, http: 500 },
   invalid_task: { message: "invalid task", retryable: false, http: 500 },
   invalid_plan: { message: "invalid plan", retryable: false, http: 422 },
+  unknown_plan: { message: "not found", retryable: false, http: 404 },
+  nothing_to_apply: { message: "nothing to apply", retryable: false, http: 409 },
   invalid_workspace: { message: "invalid workspace", retryable: false, http: 422 },
   outcome_refused: { message: "the plan's changes can't be kept", retryable: false, http: 422 },
   apply_failed: { message: "the patch was not applied", retryable: true, http: 500 },

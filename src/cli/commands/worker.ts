@@ -6,6 +6,7 @@ import { addVerb, type Runner } from "../verb.js";
 const SETTINGS: readonly SettingName[] = [
   "store",
   "async_enabled",
+  "plans",
   "max_workers",
   "poll_interval",
   "job_timeout",

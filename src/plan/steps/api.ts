@@ -46,8 +46,7 @@ export interface TaskRunOptions {
 export type TaskRunEnding =
   | { readonly kind: "succeeded"; readonly resultJson: string }
   /** `ErrorType: message`. */
-  | { readonly kind: "failed"; readonly errorMessage: string }
-  | { readonly kind: "timed_out"; readonly limitMs: number }
+  | { readonly kind: "failed" | "timed_out"; readonly errorMessage: string }
   | { readonly kind: "cancelled" }
   | { readonly kind: "unknown_task"; readonly known: readonly string[] };
 

@@ -41,6 +41,11 @@ export class StepLog {
   /** No more is written afterwards: what began a character and did not end it is none. */
   end(): string {
     for (const decoder of Object.values(this.#decoders)) this.#append(decoder.decode());
+    return this.text();
+  }
+
+  /** What there is so far, without the character that is still under way. */
+  text(): string {
     const head = this.#head.subarray(0, this.#headBytes);
     const tail = this.#tail.contents();
     if (this.#tail.dropped === 0) return Buffer.concat([head, tail]).toString();

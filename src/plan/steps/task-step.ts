@@ -16,9 +16,8 @@ export async function runTaskStep(step: TaskStep, context: StepsContext): Promis
     case "succeeded":
       return signal.aborted ? { state: "cancelled" } : { state: "succeeded" };
     case "failed":
-      return { state: "failed", errorMessage: ending.errorMessage };
     case "timed_out":
-      return { state: "timed_out", errorMessage: timeLimit(ending.limitMs) };
+      return { state: ending.kind, errorMessage: ending.errorMessage };
     case "cancelled":
       return { state: "cancelled" };
     case "unknown_task":

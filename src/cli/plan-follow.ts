@@ -1,0 +1,171 @@
+/** A phase of a plan on a terminal: as it goes, here or elsewhere, and how it ended. */
+import { planJson } from "../http/plan-json.js";
+import { STATES } from "../http/wire.js";
+import { formatJobId } from "../job/id.js";
+import type { Phase } from "../job/job.js";
+import { isTerminal } from "../job/state.js";
+import type { Ledger } from "../ledger/ledger.js";
+import type { PlanRecord } from "../ledger/plan-records.js";
+import type { Plans } from "../plan/plans.js";
+import type { StepReport } from "../plan/step-report.js";
+import type { EndedStep, StartedStep, StepsListener } from "../plan/steps/api.js";
+import type { OutputStream } from "../plan/steps/step-log.js";
+import type { PlanView, RunView } from "../plan/view.js";
+import { systemClock } from "../runtime/clock.js";
+import { EXIT, type ExitCode } from "./exit-code.js";
+import { cleanLines, filesText, stepFoot, stepHead } from "./plan-text.js";
+import { clean, formatMs, safeJson } from "./text.js";
+import type { Invocation } from "./verb.js";
+
+/** How often a phase that runs elsewhere is looked at; its steps' output is recorded as often. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Steps that run in this process: what they write goes out as they write it. */
+export class PhaseOnTerminal implements StepsListener {
+  readonly #invocation: Invocation;
+  /** Whether the terminal stands at the beginning of a line. */
+  #atLineStart = true;
+
+  constructor(invocation: Invocation) {
+    this.#invocation = invocation;
+  }
+
+  began(jobId: string, plan: PlanRecord, phase: Phase): void {
+    this.#say(`plan ${clean(plan.name)}: ${phase} in place as ${jobId}`);
+  }
+
+  stepStarted(step: StartedStep): void {
+    this.#say(`-- ${stepHead(step)}`);
+  }
+
+  /** With `--json` standard output is for the answer alone. */
+  stepWrote(_: StartedStep, stream: OutputStream, bytes: Uint8Array): void {
+    const { terminal, json } = this.#invocation;
+    if (json || stream === "stderr") terminal.passOnError(bytes);
+    else terminal.pass(bytes);
+    this.#atLineStart = bytes.at(-1) === 0x0a;
+  }
+
+  stepEnded(step: EndedStep): void {
+    if (step.state !== "skipped") this.#say(`-- ${stepFoot(step)}`);
+  }
+
+  #say(line: string): void {
+    const { terminal, json } = this.#invocation;
+    const text = this.#atLineStart ? line : `\n${line}`;
+    this.#atLineStart = true;
+    if (json) terminal.explain(text);
+    else terminal.print(text);
+  }
+}
+
+export interface Followed {
+  readonly invocation: Invocation;
+  readonly ledger: Pick<Ledger, "watch">;
+  readonly plans: Plans;
+}
+
+/** Goes with a phase that runs in a worker to its end. @param live whether its steps' output is shown. */
+export async function showPhase(
+  { invocation, plans, ledger }: Followed,
+  plan: PlanRecord,
+  phase: Phase,
+  { live }: { readonly live: boolean },
+): Promise<ExitCode> {
+  const { terminal, json } = invocation;
+  const say = (text: string): void => {
+    if (json) terminal.explain(text);
+    else terminal.print(text);
+  };
+  const told = new ToldSteps(say);
+  const status = live ? null : terminal.liveStatus();
+  try {
+    for (;;) {
+      const view = await plans.show(plan);
+      const run = view[phase];
+      if (run === null) throw new Error(`plan ${plan.name} has no ${phase} that was just started`);
+      if (live) told.tell(run.steps);
+      status?.show(`${formatJobId(run.jobId)} ${STATES[run.status]}`);
+      if (isTerminal(run.status)) {
+        status?.clear();
+        return printEnd(invocation, view, phase);
+      }
+      await changeOf(ledger, run.jobId);
+    }
+  } finally {
+    status?.clear();
+  }
+}
+
+/** Resolves when the job has changed, or it is time to look at what its steps write. */
+function changeOf(ledger: Followed["ledger"], jobId: string): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      unwatch();
+      cancelTimer();
+      resolve();
+    };
+    const cancelTimer = systemClock.timer(LOOK_EVERY_MS, over);
+    const unwatch = ledger.watch(jobId, over);
+  });
+}
+
+/** What was told already, so that each look adds what is new. */
+class ToldSteps {
+  readonly #say: (text: string) => void;
+  readonly #logs = new Map<number, string>();
+  readonly #ended = new Set<number>();
+
+  constructor(say: (text: string) => void) {
+    this.#say = say;
+  }
+
+  tell(steps: readonly StepReport[]): void {
+    for (const step of steps) {
+      if (step.state === "skipped" || this.#ended.has(step.index)) continue;
+      const before = this.#logs.get(step.index);
+      if (before === undefined) this.#say(`-- ${stepHead(step)}`);
+      const fresh = freshText(before ?? "", step.log, step.state !== "running");
+      if (fresh !== "") this.#say(cleanLines(fresh));
+      this.#logs.set(step.index, (before ?? "") + fresh);
+      if (step.state === "running") continue;
+      this.#ended.add(step.index);
+      this.#say(`-- ${stepFoot(step)}`);
+    }
+  }
+}
+
+/** What came to a log since it was `before`: whole lines, while more may come. A log that has lost its middle is told from there anew. */
+function freshText(before: string, now: string, all: boolean): string {
+  const fresh = now.startsWith(before) ? now.slice(before.length) : now;
+  return all ? fresh : fresh.slice(0, fresh.lastIndexOf("\n") + 1);
+}
+
+/** How the phase ended, on standard output; a failure on standard error too. */
+export function printEnd({ terminal, json }: Invocation, view: PlanView, phase: Phase): ExitCode {
+  const run = view[phase];
+  if (json) terminal.print(safeJson(JSON.stringify(planJson(view, { logs: false }))));
+  if (run?.status !== "succeeded") {
+    if (!json) terminal.complain(`plan ${view.plan.name}: ${endLine(run, phase)}`);
+    return EXIT.failed;
+  }
+  if (!json) {
+    terminal.print(clean(endLine(run, phase)));
+    terminal.print(filesText(run.outcome?.files ?? [], terminal.look));
+    if (phase === "execute")
+      terminal.print(
+        `look at it: jobtable plan diff ${view.plan.name}\ntake it:    jobtable plan apply ${view.plan.name}`,
+      );
+  }
+  return EXIT.done;
+}
+
+function endLine(run: RunView | null, phase: Phase): string {
+  if (run === null) return `${phase} is not on record`;
+  const { startedAtMs, finishedAtMs, errorMessage } = run;
+  const after =
+    startedAtMs === null || finishedAtMs === null
+      ? ""
+      : ` after ${formatMs(Math.max(0, finishedAtMs - startedAtMs))}`;
+  return `${phase} ${STATES[run.status]}${after}${errorMessage === null ? "" : `: ${errorMessage}`}`;
+}

@@ -1,0 +1,53 @@
+/** How a phase ends that does not succeed. The name stands before the colon of the job's error. */
+import { JobtableError } from "../job/errors.js";
+import { formatJobId, formatPlanId, parseJobId } from "../job/id.js";
+import { describe } from "../task/failure.js";
+import type { FileConflict } from "./apply/conflicts.js";
+import type { LockHolder } from "./apply/lock.js";
+
+type Name = "StepFailed" | "PatchConflict" | "WorkspaceBusy" | "PlanGone" | "PlanRefused";
+
+export class PhaseFailed extends Error {
+  constructor(name: Name, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = name;
+    // It says all there is; where in the code it was found out concerns nobody.
+    this.stack = `${name}: ${message}`;
+  }
+}
+
+/** More are in the plan's own record. */
+const MAX_NAMED = 5;
+
+export function patchConflict(conflicts: readonly FileConflict[]): PhaseFailed {
+  const named = conflicts
+    .slice(0, MAX_NAMED)
+    .map(({ file, line, reason }) => `${file}${line === null ? "" : `:${String(line)}`} ${reason}`);
+  const more = conflicts.length - named.length;
+  return new PhaseFailed(
+    "PatchConflict",
+    `the patch no longer fits, nothing was changed: ${named.join("; ")}${more > 0 ? `; and ${String(more)} more` : ""}`,
+  );
+}
+
+export function workspaceBusy({ owner, purpose }: LockHolder): PhaseFailed {
+  const id = parseJobId(purpose);
+  return new PhaseFailed(
+    "WorkspaceBusy",
+    `another apply has the workspace: ${id === null ? purpose : formatJobId(id)}, in process ${String(owner.pid)} of ${owner.host.split("/")[0] ?? ""}`,
+  );
+}
+
+export function planGone(planId: string): PhaseFailed {
+  return new PhaseFailed(
+    "PlanGone",
+    `the store keeps no record of this run of ${formatPlanId(planId)}`,
+  );
+}
+
+/** `ErrorType: message` of whatever ended a phase; what the registry knows is no bug, and has no type worth naming. */
+export function messageOf(error: unknown): string {
+  if (error instanceof JobtableError)
+    return describe(new PhaseFailed("PlanRefused", error.message));
+  return describe(error);
+}

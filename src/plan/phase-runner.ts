@@ -1,0 +1,257 @@
+/**
+ * Runs a phase of a plan as a job's handler: what the run's record asks for, wherever it was written.
+ *
+ * Execute: steps in a sandbox, whose changes become the run's patch. Apply: the patch of the last
+ * execute on the workspace, then steps there, then the commit point; whatever fails before takes all of
+ * it back. A run records its steps as they go, and its outcome before its job ends.
+ *
+ * A cancel, a time limit or a shutdown ends the step, and what was done is taken back. After the commit
+ * point of an apply they come too late: what is on the workspace stays, and the run's outcome says so.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { STOP_REASONS } from "../engine/attempt.js";
+import { parseJobId } from "../job/id.js";
+import type { PlanInput } from "../job/payload.js";
+import type { TerminalStatus } from "../job/state.js";
+import type { Ledger } from "../ledger/ledger.js";
+import type { PlanRunWithSteps } from "../ledger/plan-records.js";
+import type { Clock } from "../runtime/clock.js";
+import type { Logger } from "../runtime/logger.js";
+import type { Processes } from "../runtime/process-identity.js";
+import type { TaskContext } from "../task/task.js";
+import { executedRun } from "./applicable.js";
+import type { Applied } from "./apply/apply.js";
+import { stepsOf, type PlanDefinition } from "./definition.js";
+import type { Environment } from "./git/environment.js";
+import type { PhaseOutcome } from "./outcome.js";
+import { messageOf, patchConflict, PhaseFailed, planGone, workspaceBusy } from "./phase-failed.js";
+import { noteRecoveries } from "./recovered.js";
+import { StepRecorder } from "./step-recorder.js";
+import type { StepsListener, TaskPort } from "./steps/api.js";
+import { runSteps } from "./steps/run-steps.js";
+import { openWorkspace, type Workspace } from "./workspace/workspace.js";
+
+export interface PhasePorts {
+  readonly ledger: Pick<Ledger, "plans" | "get">;
+  /** What steps find in their environment, before the plan's own. */
+  readonly env: Environment;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly processes: Processes;
+  /** Runs tasks in the slot of the plan's job. */
+  readonly tasks: TaskPort;
+  /** How long a step may go on after it was told to stop, ms. */
+  readonly graceMs: number;
+  /** Where sandboxes are made; left out: in the system's folder for temporary files. */
+  readonly sandboxRoot?: string | undefined;
+  /** Sees the steps as they go. */
+  readonly watcher?: StepsListener | undefined;
+}
+
+/** What the job's result says. */
+export type PhaseResult = Pick<PhaseOutcome, "files" | "notes"> & { readonly plan: string };
+
+/** What a phase gave: the rest of an outcome says how it ended. */
+type Gain = Pick<PhaseOutcome, "files" | "notes" | "baseCommit" | "executeJobId"> & {
+  readonly patch?: Uint8Array;
+};
+
+export class PhaseRunner {
+  readonly #ports: PhasePorts;
+
+  constructor(ports: PhasePorts) {
+    this.#ports = ports;
+  }
+
+  /** @throws PhaseFailed, JobtableError, or the signal's reason: whatever ended it. */
+  async run({ planId }: PlanInput, ctx: TaskContext): Promise<PhaseResult> {
+    const { plans } = this.#ports.ledger;
+    const jobId = parseJobId(ctx.jobId ?? "");
+    const run = jobId === null ? null : await plans.run(jobId);
+    if (run === null) throw planGone(planId);
+    const phase = new PhaseRun(this.#ports, run, ctx.signal);
+    return phase.result();
+  }
+}
+
+class PhaseRun {
+  readonly #ports: PhasePorts;
+  readonly #run: PlanRunWithSteps;
+  readonly #plan: PlanDefinition;
+  readonly #signal: AbortSignal;
+  readonly #recorder: StepRecorder;
+  readonly #startedAtMs: number;
+
+  constructor(ports: PhasePorts, run: PlanRunWithSteps, signal: AbortSignal) {
+    this.#ports = ports;
+    this.#run = run;
+    this.#plan = JSON.parse(run.definitionJson) as PlanDefinition;
+    this.#signal = signal;
+    this.#recorder = new StepRecorder(run.jobId, ports.ledger.plans, ports.clock, ports.watcher);
+    this.#startedAtMs = ports.clock.nowMs();
+  }
+
+  async result(): Promise<PhaseResult> {
+    const { phase } = this.#run;
+    let gain: Gain;
+    try {
+      gain = await (phase === "execute" ? this.#execute() : this.#apply());
+    } catch (error) {
+      const { logger } = this.#ports;
+      // The job ends with what ended the phase, whatever becomes of the record.
+      await this.#record(endOf(this.#signal, error), null).catch((fault: unknown) => {
+        logger.warn({ job_id: this.#run.jobId, err: fault }, "a phase's outcome was not recorded");
+      });
+      throw error;
+    }
+    // An execute is worth nothing without its record; an apply has happened.
+    const recording = this.#record({ status: "succeeded", errorMessage: null }, gain);
+    if (phase === "execute") await recording;
+    else
+      await recording.catch((fault: unknown) => {
+        const { logger } = this.#ports;
+        logger.error(
+          { job_id: this.#run.jobId, err: fault },
+          "an apply's outcome was not recorded",
+        );
+      });
+    const { files, notes } = gain;
+    return { plan: this.#plan.name, files, notes };
+  }
+
+  async #execute(): Promise<Gain> {
+    const workspace = await this.#workspace();
+    const { base, name } = this.#plan;
+    const { processes, sandboxRoot } = this.#ports;
+    const sandbox = await workspace.openSandbox({
+      base,
+      name: sandboxName(name),
+      root: sandboxRoot,
+      owner: processes.self,
+      signal: this.#signal,
+    });
+    try {
+      await this.#steps(sandbox.dir);
+      const { patch, files } = await sandbox.collect({ signal: this.#signal });
+      return { patch, files, notes: sandbox.notes, baseCommit: sandbox.baseCommit };
+    } finally {
+      await sandbox.remove();
+    }
+  }
+
+  async #apply(): Promise<Gain> {
+    const { ledger, processes } = this.#ports;
+    const { planId, jobId } = this.#run;
+    const { run, outcome } = await executedRun(ledger, { planId, name: this.#plan.name });
+    const patch = await ledger.plans.patch(run.jobId);
+    if (patch === null) throw planGone(planId);
+    const workspace = await this.#workspace();
+    const result = await workspace.apply(patch, {
+      id: jobId,
+      owner: processes.self,
+      isGone: processes.isGone,
+      signal: this.#signal,
+    });
+    if (result.kind === "busy") throw workspaceBusy(result.holder);
+    if (result.kind === "conflicts") throw patchConflict(result.conflicts);
+    await this.#finishApply(workspace, result.applied);
+    return { files: outcome.files, notes: [], executeJobId: run.jobId };
+  }
+
+  async #finishApply(workspace: Workspace, applied: Applied): Promise<void> {
+    try {
+      await this.#steps(workspace.root);
+      // Told to stop before this point, all of it is taken back; after it, it stays.
+      this.#signal.throwIfAborted();
+    } catch (error) {
+      const edited = await applied.rollBack();
+      if (edited.length === 0) throw error;
+      const paths = edited.map(({ path }) => path).join(", ");
+      throw new PhaseFailed(
+        "StepFailed",
+        `${messageOf(error)}; the patch was taken back, but these were edited meanwhile: ${paths}`,
+        { cause: error },
+      );
+    }
+    await applied.commit();
+  }
+
+  /** @throws PhaseFailed when one failed; the signal's reason. */
+  async #steps(dir: string): Promise<void> {
+    const { env, clock, logger, graceMs, tasks } = this.#ports;
+    const { phase } = this.#run;
+    const scratch = await mkdtemp(join(tmpdir(), "jobtable-steps-"));
+    try {
+      const ending = await runSteps({
+        steps: stepsOf(this.#plan, phase),
+        plan: { name: this.#plan.name, phase, env: this.#plan.env },
+        dir,
+        env,
+        signal: this.#signal,
+        clock,
+        logger,
+        graceMs,
+        tasks,
+        listener: this.#recorder,
+        scratch,
+      });
+      this.#signal.throwIfAborted();
+      if (ending.kind === "failed")
+        throw new PhaseFailed("StepFailed", ending.errorMessage.replace(/^StepFailed: /, ""));
+      if (ending.kind === "cancelled") throw new PhaseFailed("StepFailed", "a task was cancelled");
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
+  }
+
+  /** With what dead processes left in it dealt with. */
+  async #workspace(): Promise<Workspace> {
+    const { env, clock, processes, ledger, logger } = this.#ports;
+    const workspace = await openWorkspace(this.#plan.workspace, { env, clock });
+    const { self: owner, isGone } = processes;
+    await noteRecoveries({ ledger, logger, clock }, workspace, { owner, isGone });
+    return workspace;
+  }
+
+  async #record(
+    end: Pick<PhaseOutcome, "status" | "errorMessage">,
+    gain: Gain | null,
+  ): Promise<void> {
+    const { ledger, clock } = this.#ports;
+    const { patch, ...gained } = gain ?? { files: [], notes: [] };
+    const outcome: PhaseOutcome = {
+      ...end,
+      startedAtMs: this.#startedAtMs,
+      finishedAtMs: clock.nowMs(),
+      ...gained,
+    };
+    await this.#recorder.end();
+    await ledger.plans.finish({
+      jobId: this.#run.jobId,
+      outcomeJson: JSON.stringify(outcome),
+      ...(patch === undefined ? {} : { patch }),
+    });
+  }
+}
+
+/** As the engine ends the job. */
+function endOf(
+  signal: AbortSignal,
+  error: unknown,
+): { readonly status: TerminalStatus; readonly errorMessage: string | null } {
+  if (!signal.aborted) return { status: "failed", errorMessage: messageOf(error) };
+  const reason: unknown = signal.reason;
+  const why = reason instanceof Error ? reason.message : "";
+  if (why === STOP_REASONS.time_limit)
+    return { status: "timed_out", errorMessage: "TimeLimit: the phase ran for too long" };
+  if (why === STOP_REASONS.lost)
+    return { status: "failed", errorMessage: `WorkerLost: ${STOP_REASONS.lost}` };
+  return { status: "cancelled", errorMessage: null };
+}
+
+/** Of what a sandbox's folder may be called. */
+function sandboxName(plan: string): string {
+  return plan.replaceAll(".", "_").slice(0, 64);
+}

@@ -1,0 +1,212 @@
+import { describe, expect, test } from "vitest";
+import { isTerminal } from "../job/state.js";
+import type { Ledger } from "../ledger/ledger.js";
+import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
+import { idSource, systemRandom } from "../runtime/random.js";
+import { VirtualClock } from "../../test/virtual-clock.js";
+import type { PlanDefinition } from "./definition.js";
+import { Plans, type StartOutcome } from "./plans.js";
+import type { PhaseOutcome } from "./outcome.js";
+
+const WORKER = "worker-00000000";
+
+const DEFINITION: PlanDefinition = {
+  name: "rename",
+  workspace: "/srv/app",
+  base: "head",
+  env: {},
+  timeoutMs: 60_000,
+  execute: [],
+  apply: [],
+};
+
+interface Rig {
+  readonly ledger: Ledger;
+  readonly clock: VirtualClock;
+  readonly plans: Plans;
+}
+
+function rig(asyncMaxQueue = 16): Rig {
+  const clock = new VirtualClock();
+  const ledger = openMemoryLedger({ clock });
+  return { clock, ledger, plans: another({ ledger, clock }, asyncMaxQueue) };
+}
+
+/** As another process has it. */
+function another({ ledger, clock }: Pick<Rig, "ledger" | "clock">, asyncMaxQueue = 16): Plans {
+  return new Plans({ ledger, newId: idSource(clock, systemRandom()), asyncMaxQueue });
+}
+
+function execute(plans: Plans, definition = DEFINITION): Promise<StartOutcome> {
+  return plans.execute({ definition, file: "/srv/app/rename.yaml" });
+}
+
+async function started(starting: Promise<StartOutcome>): Promise<string> {
+  const outcome = await starting;
+  if (outcome.kind !== "started") throw new Error(`not started: ${outcome.kind}`);
+  return outcome.job.jobId;
+}
+
+/** As a worker ends it. */
+async function end(
+  { ledger }: Rig,
+  jobId: string,
+  outcome: Partial<PhaseOutcome> = {},
+  patch?: Uint8Array,
+): Promise<void> {
+  const [job] = await ledger.get([jobId]);
+  if (job === undefined || job === null) throw new Error(`no job ${jobId}`);
+  await ledger.claim({ workerId: WORKER, tasks: [job.task], limit: 1 });
+  const written: PhaseOutcome = {
+    status: "succeeded",
+    startedAtMs: 1,
+    finishedAtMs: 2,
+    errorMessage: null,
+    files: [],
+    notes: [],
+    ...outcome,
+  };
+  await ledger.plans.finish({
+    jobId,
+    outcomeJson: JSON.stringify(written),
+    ...(patch === undefined ? {} : { patch }),
+  });
+  const claim = { jobId, workerId: WORKER, attempt: 1 };
+  const [status] = await ledger.settle([{ ...claim, end: { event: "succeed", resultJson: "{}" } }]);
+  expect(status).toBe("succeeded");
+}
+
+describe("one phase of a plan at a time", () => {
+  test("of twenty who ask at once one starts it, and the others are told its job", async () => {
+    const { plans, ledger, clock } = rig(1_000);
+    const all = [plans, another({ ledger, clock }, 1_000)];
+    const asked = Array.from({ length: 20 }, (_, index) => execute(all[index % 2] ?? plans));
+    const outcomes = await Promise.all(asked);
+    const jobIds = new Set(outcomes.map((outcome) => ("job" in outcome ? outcome.job.jobId : "")));
+    expect(outcomes.filter(({ kind }) => kind === "started")).toHaveLength(1);
+    expect(outcomes.filter(({ kind }) => kind === "held")).toHaveLength(19);
+    expect(jobIds.size).toBe(1);
+    expect((await ledger.list({ limit: 100 })).jobs).toHaveLength(1);
+  });
+
+  test("the next starts when it has ended, also where another process's clock is behind", async () => {
+    const ahead = rig();
+    const { ledger, clock } = ahead;
+    await clock.advance(120_000);
+    await end(ahead, await started(execute(ahead.plans)));
+    const behind = another({ ledger, clock: new VirtualClock() });
+    const second = await started(execute(behind));
+    expect((await execute(ahead.plans)).kind).toBe("held");
+    await end(ahead, second);
+    await started(execute(ahead.plans));
+    expect((await execute(behind)).kind).toBe("held");
+  });
+
+  test("another plan, or one of that name elsewhere, is not held up", async () => {
+    const { plans } = rig();
+    await started(execute(plans));
+    await started(execute(plans, { ...DEFINITION, name: "other" }));
+    await started(execute(plans, { ...DEFINITION, workspace: "/srv/other" }));
+  });
+
+  test("what is refused for want of room leaves nothing that holds", async () => {
+    const { plans, ledger } = rig(0);
+    expect(await execute(plans)).toEqual({ kind: "full", limit: 0 });
+    const [plan] = await plans.list();
+    expect(plan).toMatchObject({ execute: null, apply: null });
+    expect((await ledger.counts()).queued).toBe(0);
+  });
+
+  test("in place it waits for no room, and is a job of a task of that process alone", async () => {
+    const { plans } = rig(0);
+    const place = { jobId: "01J0000000000000000000000A", task: "plan:execute:here" };
+    const outcome = await plans.execute({ definition: DEFINITION, file: null }, place);
+    expect(outcome).toMatchObject({
+      kind: "started",
+      job: { ...place, phase: "execute", timeoutMs: 60_000, schemaVersion: 1, maxAttempts: 1 },
+    });
+  });
+});
+
+describe("what may be applied", () => {
+  test("is the last execute, when it succeeded, once", async () => {
+    const parts = rig();
+    const { plans } = parts;
+    const patch = new TextEncoder().encode("diff");
+    const first = await started(execute(plans));
+    const plan = await plans.find("rename");
+    expect((await plans.apply(plan)).kind).toBe("held");
+    await end(parts, first, {}, patch);
+    expect((await plans.applicable(plan)).patch).toEqual(patch);
+    const applying = await started(plans.apply(plan));
+    await end(parts, applying, { executeJobId: first });
+    await expect(plans.apply(plan)).rejects.toThrow(
+      `plan rename: nothing to apply: its patch was applied by job_${applying} already`,
+    );
+  });
+
+  test("is nothing before an execute, and after one that failed, whatever was before", async () => {
+    const parts = rig();
+    const { plans, ledger } = parts;
+    const plan = await ledger.plans.use({
+      planId: "01J0000000000000000000000A",
+      name: "rename",
+      workspace: "/srv/app",
+      file: null,
+    });
+    await expect(plans.apply(plan)).rejects.toThrow("it was not executed yet");
+    await end(parts, await started(execute(plans)), {}, new Uint8Array([1]));
+    const failed = { status: "failed", errorMessage: "StepFailed: no" } as const;
+    await end(parts, await started(execute(plans)), failed);
+    await expect(plans.apply(plan)).rejects.toThrow("its last execute failed: StepFailed: no");
+    expect(await plans.diff(plan)).toEqual(new Uint8Array([1]));
+  });
+
+  test("is nothing after an execute whose worker was lost", async () => {
+    const { plans, ledger } = rig();
+    const jobId = await started(execute(plans));
+    const [job] = await ledger.get([jobId]);
+    await ledger.claim({ workerId: WORKER, tasks: [job?.task ?? ""], limit: 1 });
+    await ledger.rescue({
+      jobTimeoutMs: 1_000,
+      workerTimeoutMs: 1_000,
+      goneWorkerIds: [WORKER],
+      chunk: 10,
+    });
+    const plan = await plans.find("rename");
+    await expect(plans.apply(plan)).rejects.toThrow("WorkerLost");
+    expect((await plans.show(plan)).execute).toMatchObject({ status: "failed", jobId });
+  });
+});
+
+describe("finding a plan", () => {
+  test("by its name, its id, and its id as people see it", async () => {
+    const { plans } = rig();
+    await started(execute(plans));
+    const plan = await plans.find("rename");
+    expect(plan).toMatchObject({ name: "rename", workspace: "/srv/app" });
+    expect(await plans.find(plan.planId)).toEqual(plan);
+    expect(await plans.find(`plan_${plan.planId}`)).toEqual(plan);
+    await expect(plans.find("renam")).rejects.toThrow("plan not found: renam");
+    expect(await plans.lastDefinition(plan)).toEqual(DEFINITION);
+  });
+
+  test("a name in two workspaces is asked back, with both", async () => {
+    const { plans } = rig();
+    await started(execute(plans));
+    await started(execute(plans, { ...DEFINITION, workspace: "/srv/other" }));
+    await expect(plans.find("rename")).rejects.toThrow(
+      /^plan rename is in 2 workspaces; name it by its id: plan_\w{26} in \/srv\/other, plan_\w{26} in \/srv\/app$/,
+    );
+  });
+});
+
+test("a cancel goes to the phase that waits or runs", async () => {
+  const parts = rig();
+  const jobId = await started(execute(parts.plans));
+  const plan = await parts.plans.find("rename");
+  expect(await parts.plans.cancel(plan)).toMatchObject({ kind: "cancelled", job: { jobId } });
+  expect(await parts.plans.cancel(plan)).toBeNull();
+  const [job] = await parts.ledger.get([jobId]);
+  expect(job !== null && job !== undefined && isTerminal(job.status)).toBe(true);
+});

@@ -1,0 +1,221 @@
+/**
+ * Plans as their users meet them: found by file, id or name, started, looked at, cancelled. A phase is
+ * a job (`plan_id`, `phase`) that any worker on the machine of the workspace may run, or only the
+ * process that asked, in place.
+ *
+ * One phase of a plan at a time, over all processes: each of its jobs is submitted with an idempotency
+ * key that names the job before it, which must have ended. Of several who ask at once exactly one gets
+ * the key; the others are told whose it is. No clock and no lock is involved.
+ */
+import { JobtableError } from "../job/errors.js";
+import { formatPlanId, parsePlanId } from "../job/id.js";
+import type { Job, Phase } from "../job/job.js";
+import { encodePlanPayload, PLAN_TASKS, PLAN_VERSION } from "../job/payload.js";
+import { isTerminal } from "../job/state.js";
+import type { CancelOutcome, Ledger } from "../ledger/ledger.js";
+import type { PlanRecord } from "../ledger/plan-records.js";
+import { executedRun, nothingToApply } from "./applicable.js";
+import type { PlanDefinition } from "./definition.js";
+import type { PhaseOutcome } from "./outcome.js";
+import { viewOf, type PlanView } from "./view.js";
+
+/** More plans of one name than anyone tells apart. */
+const MAX_FOUND = 20;
+const MAX_LISTED = 1_000;
+
+export interface PlansPorts {
+  readonly ledger: Ledger;
+  readonly newId: () => string;
+  /** Bound on queued + running, for phases that wait for a worker. */
+  readonly asyncMaxQueue: number;
+}
+
+/** A plan that is to be executed: as it was read, with its workspace found. */
+export interface ReadPlan {
+  readonly definition: PlanDefinition;
+  /** Absolute path; null where a program gave it. */
+  readonly file: string | null;
+}
+
+/** Where a phase runs; left out: in any worker, within the bound of the queue. */
+export interface Place {
+  /** Of the job. */
+  readonly jobId: string;
+  /** A task that only this process's worker claims. */
+  readonly task: string;
+}
+
+export type StartOutcome =
+  | { readonly kind: "started"; readonly plan: PlanRecord; readonly job: Job }
+  /** Another phase of this plan, or the same, waits or runs. */
+  | { readonly kind: "held"; readonly plan: PlanRecord; readonly job: Job }
+  | { readonly kind: "full"; readonly limit: number };
+
+/** The run whose patch would be applied. */
+export interface Applicable {
+  readonly definition: PlanDefinition;
+  readonly outcome: PhaseOutcome;
+  readonly patch: Uint8Array;
+}
+
+export class Plans {
+  readonly #ports: PlansPorts;
+
+  constructor(ports: PlansPorts) {
+    this.#ports = ports;
+  }
+
+  /** For a job that runs in place. */
+  newId(): string {
+    return this.#ports.newId();
+  }
+
+  /**
+   * The plan of an id or a name that was seen before.
+   * @param workspace where it is, where that is known; absolute.
+   * @throws JobtableError `unknown_plan`
+   */
+  async find(asked: string, workspace?: string): Promise<PlanRecord> {
+    const all = await this.#ports.ledger.plans.find(parsePlanId(asked) ?? asked, MAX_FOUND);
+    const found = all.filter((plan) => workspace === undefined || plan.workspace === workspace);
+    const [plan, ...others] = found;
+    if (plan === undefined)
+      throw new JobtableError(
+        "unknown_plan",
+        `plan not found: ${asked}; give its file, or the id or name of one that was executed before`,
+      );
+    if (others.length === 0) return plan;
+    const each = found.map(({ planId, workspace }) => `${formatPlanId(planId)} in ${workspace}`);
+    throw new JobtableError(
+      "unknown_plan",
+      `plan ${asked} is in ${String(found.length)} workspaces; name it by its id: ${each.join(", ")}`,
+    );
+  }
+
+  /** The plan as its last run had it. @throws JobtableError `unknown_plan` where none ever did. */
+  async lastDefinition(plan: PlanRecord): Promise<PlanDefinition> {
+    const [last] = await this.#ports.ledger.plans.runs(plan.planId);
+    if (last === undefined)
+      throw new JobtableError(
+        "unknown_plan",
+        `plan ${plan.name} was never executed: give its file`,
+      );
+    return JSON.parse(last.definitionJson) as PlanDefinition;
+  }
+
+  async execute({ definition, file }: ReadPlan, place?: Place): Promise<StartOutcome> {
+    const { name, workspace } = definition;
+    const { ledger, newId } = this.#ports;
+    const plan = await ledger.plans.use({ planId: newId(), name, workspace, file });
+    return this.#start(plan, "execute", definition, place);
+  }
+
+  /** @throws JobtableError `nothing_to_apply` */
+  async apply(plan: PlanRecord, place?: Place): Promise<StartOutcome> {
+    const held = await this.#holder(plan.planId);
+    if (held !== null) return { kind: "held", plan, job: held };
+    const { run } = await executedRun(this.#ports.ledger, plan);
+    const definition = JSON.parse(run.definitionJson) as PlanDefinition;
+    return this.#start(plan, "apply", definition, place);
+  }
+
+  /** What an apply would put on the workspace. @throws JobtableError `nothing_to_apply` */
+  async applicable(plan: PlanRecord): Promise<Applicable> {
+    const { run, outcome } = await executedRun(this.#ports.ledger, plan);
+    const patch = await this.#ports.ledger.plans.patch(run.jobId);
+    if (patch === null) throw nothingToApply(plan, "its patch is not kept any more");
+    return { definition: JSON.parse(run.definitionJson) as PlanDefinition, outcome, patch };
+  }
+
+  /** The newest patch of the plan, whatever came of it later; null where there is none. */
+  async diff(plan: PlanRecord): Promise<Uint8Array | null> {
+    const { plans } = this.#ports.ledger;
+    const run = (await plans.runs(plan.planId)).find(({ patchBytes }) => patchBytes !== null);
+    return run === undefined ? null : plans.patch(run.jobId);
+  }
+
+  async show(plan: PlanRecord): Promise<PlanView> {
+    return viewOf(this.#ports.ledger, plan);
+  }
+
+  /** Last used first. */
+  async list(): Promise<PlanView[]> {
+    const { ledger } = this.#ports;
+    const plans = await ledger.plans.list(MAX_LISTED);
+    return Promise.all(plans.map((plan) => viewOf(ledger, plan, { steps: false })));
+  }
+
+  /** Of the phase that waits or runs; null where none does. */
+  async cancel(plan: PlanRecord): Promise<CancelOutcome | null> {
+    const holder = await this.#holder(plan.planId);
+    if (holder === null) return null;
+    const [outcome] = await this.#ports.ledger.cancel([holder.jobId]);
+    return outcome ?? null;
+  }
+
+  async #start(
+    plan: PlanRecord,
+    phase: Phase,
+    definition: PlanDefinition,
+    place?: Place,
+  ): Promise<StartOutcome> {
+    const { ledger, newId, asyncMaxQueue } = this.#ports;
+    const { planId } = plan;
+    const held = await this.#holder(planId);
+    if (held !== null) return { kind: "held", plan, job: held };
+    const jobId = place?.jobId ?? newId();
+    // Before the job, which may be claimed as soon as it is recorded.
+    await ledger.plans.begin({ jobId, planId, phase, definitionJson: JSON.stringify(definition) });
+    const job = {
+      jobId,
+      planId,
+      phase,
+      task: place?.task ?? PLAN_TASKS[phase],
+      schemaVersion: PLAN_VERSION,
+      payloadJson: encodePlanPayload(planId, phase),
+      timeoutMs: definition.timeoutMs,
+    };
+    // What runs in place waits for nobody.
+    const bound = { maxDepth: place === undefined ? asyncMaxQueue : Number.MAX_SAFE_INTEGER };
+    for (let before = await this.#newest(planId); ;) {
+      const key = `plan ${planId} after ${before?.jobId ?? "nothing"}`;
+      const [outcome] = await ledger.submit(
+        [{ ...job, idempotency: { key, fingerprint: jobId } }],
+        bound,
+      );
+      if (outcome === undefined || outcome.kind === "full")
+        return { kind: "full", limit: asyncMaxQueue };
+      if (outcome.kind !== "conflict") return { kind: "started", plan, job: outcome.job };
+      // Someone was faster. Where that one has ended by now, it is the one to come after.
+      if (!isTerminal(outcome.job.status)) return { kind: "held", plan, job: outcome.job };
+      before = outcome.job;
+    }
+  }
+
+  async #holder(planId: string): Promise<Job | null> {
+    return this.#first({ planId, statuses: ["queued", "running"] });
+  }
+
+  async #newest(planId: string): Promise<Job | null> {
+    return this.#first({ planId });
+  }
+
+  /** Pages may be empty. */
+  async #first(query: {
+    readonly planId: string;
+    readonly statuses?: readonly ("queued" | "running")[];
+  }): Promise<Job | null> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.#ports.ledger.list({
+        ...query,
+        limit: 1,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      const [job] = page.jobs;
+      if (job !== undefined) return job;
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return null;
+  }
+}
