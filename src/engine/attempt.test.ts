@@ -35,12 +35,11 @@ function attempt(runner: Runner, clock: VirtualClock, limitMs: number, task = TA
 }
 
 test("a run has the limit that was asked for, else its task's own, and the setting bounds both", () => {
-  const none = { modelRunTimeoutMs: 0 };
-  expect(runLimitMs(null, { timeoutMs: null }, none)).toBe(0);
-  expect(runLimitMs(null, { timeoutMs: 5 }, none)).toBe(5);
-  expect(runLimitMs(9, { timeoutMs: 5 }, none)).toBe(9);
-  expect(runLimitMs(9, { timeoutMs: 5 }, { modelRunTimeoutMs: 7 })).toBe(7);
-  expect(runLimitMs(null, { timeoutMs: null }, { modelRunTimeoutMs: 7 })).toBe(7);
+  expect(runLimitMs(null, { timeoutMs: null }, 0)).toBe(0);
+  expect(runLimitMs(null, { timeoutMs: 5 }, 0)).toBe(5);
+  expect(runLimitMs(9, { timeoutMs: 5 }, 0)).toBe(9);
+  expect(runLimitMs(9, { timeoutMs: 5 }, 7)).toBe(7);
+  expect(runLimitMs(null, { timeoutMs: null }, 7)).toBe(7);
 });
 
 test("of two time limits the first one counts, and 0 is none", () => {

@@ -9,7 +9,6 @@
  */
 import type { Clock } from "../runtime/clock.js";
 import type { RegisteredTask } from "../task/registry.js";
-import type { EngineSettings } from "./api.js";
 import type { StopCause } from "./ending.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner/runner.js";
 
@@ -105,11 +104,12 @@ export function shorterLimitMs(oneMs: number, otherMs: number): number {
 /**
  * The limit of one run in ms; 0: none.
  * @param askedMs by whoever wants the run; null: the task's own.
+ * @param modelRunTimeoutMs bounds both; 0: it does not.
  */
 export function runLimitMs(
   askedMs: number | null,
   { timeoutMs }: Pick<RegisteredTask, "timeoutMs">,
-  { modelRunTimeoutMs }: Pick<EngineSettings, "modelRunTimeoutMs">,
+  modelRunTimeoutMs: number,
 ): number {
   return shorterLimitMs(askedMs ?? timeoutMs ?? 0, modelRunTimeoutMs);
 }

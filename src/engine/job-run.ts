@@ -65,7 +65,9 @@ export class JobRun implements RunListener {
     const { job, payloadJson } = owned;
     ports.observer.jobStarted(job.task, this.#waitMs);
     const { jobId, attempt, requestId } = job;
-    const limitMs = runLimitMs(job.timeoutMs, task, ports.settings);
+    // Of a plan not the phase is held to the setting, but each task that it runs (nested-run.ts).
+    const setting = job.planId === null ? ports.settings.modelRunTimeoutMs : 0;
+    const limitMs = runLimitMs(job.timeoutMs, task, setting);
     const request = { jobId, attempt, task, payloadJson, requestId };
     this.#attempt = new Attempt(ports.attempts, request, this, limitMs);
     // The runner has it now, and large payloads should not be held twice.

@@ -68,7 +68,7 @@ export async function nestedRun(
     { runner, clock, graceMs: settings.cancelGraceMs },
     { jobId: null, attempt: 1, task, payloadJson, requestId },
     listener,
-    runLimitMs(request.limitMs, task, settings),
+    runLimitMs(request.limitMs, task, settings.modelRunTimeoutMs),
   );
   const stop = (): void => {
     attempt.stop("caller_stopped");

@@ -127,6 +127,23 @@ describe("a task of the process's own", () => {
     });
   });
 
+  test("is held to the limit of its job, not to that of single runs", async () => {
+    const task = new HeldTask("execute");
+    const ownTasks = [held(task, "execute")];
+    await withRig({ ownTasks, settings: { modelRunTimeoutMs: 1_000 } }, async (rig) => {
+      const jobId = await begun(rig, "execute", { timeoutMs: 60_000 });
+      await rig.clock.advance(59_999);
+      expect(task.call(0).ctx.signal.aborted).toBe(false);
+      await rig.clock.advance(1);
+      task.call(0).fail(new Error("stopped"));
+      await settled();
+      expect(await see(rig.ledger, jobId)).toMatchObject({
+        status: "timed_out",
+        errorMessage: "TimeLimit: exceeded 60000 ms",
+      });
+    });
+  });
+
   test("holds up no shutdown beyond the deadline of the process", async () => {
     const task = new HeldTask("execute");
     const rig = createRig({

@@ -145,7 +145,7 @@ class SyncRun {
     this.#request = request;
     this.#accepted = accepted;
     this.#answer = answer;
-    this.#limitMs = runLimitMs(null, accepted.task, ports.settings);
+    this.#limitMs = runLimitMs(null, accepted.task, ports.settings.modelRunTimeoutMs);
     this.#enteredMs = ports.clock.monotonicMs();
   }
 
