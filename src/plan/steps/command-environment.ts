@@ -12,7 +12,7 @@ export type Environment = Readonly<Record<string, string>>;
 
 const REMOVED = ["JOBTABLE_", "CLEVERAGENTS_", "GIT_"];
 /** Where a machine keeps its programs, for a worker that was started with an empty environment. */
-const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+export const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 export interface EnvironmentParts {
   /** Of the worker. */

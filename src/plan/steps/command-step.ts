@@ -2,14 +2,18 @@
 import { randomUUID } from "node:crypto";
 import type { CommandStep } from "../definition.js";
 import type { StartedStep } from "./api.js";
-import { commandEnvironment, requireProgram, workingFolder } from "./command-environment.js";
+import {
+  commandEnvironment,
+  DEFAULT_PATH,
+  requireProgram,
+  workingFolder,
+} from "./command-environment.js";
 import { runCommand, type CommandEnd } from "./command.js";
 import { Evaluation } from "./evaluate.js";
 import type { StepEnd, StepsContext } from "./step-end.js";
 import { StepLog, type OutputStream } from "./step-log.js";
 import { MAX_STDOUT_BYTES } from "./step-outputs.js";
 import { StopRequest } from "./stop-request.js";
-import { timeLimit } from "./task-step.js";
 
 /** @throws StepFailure where it could not be started. */
 export async function runCommandStep(
@@ -28,7 +32,16 @@ export async function runCommandStep(
   };
   try {
     const command = prepare(step, context);
-    const end = await runCommand({ ...command, scratch, graceMs, clock, stop, wrote });
+    const guardPath = context.env["PATH"] ?? DEFAULT_PATH;
+    const end = await runCommand({
+      ...command,
+      scratch,
+      guardPath,
+      graceMs,
+      clock,
+      stop,
+      wrote,
+    });
     outputs.keepCommand(step.id, stdout.all, end);
     return {
       ...stateOf(end, step),
@@ -72,7 +85,10 @@ function stateOf(end: CommandEnd, { timeoutMs }: CommandStep): StepEnd {
   const still = lost ? "; one of its processes can't be killed and may still be there" : "";
   if (stopped === "cancelled") return { state: "cancelled" };
   if (stopped === "timed_out")
-    return { state: "timed_out", errorMessage: timeLimit(timeoutMs ?? 0) + still };
+    return {
+      state: "timed_out",
+      errorMessage: `TimeLimit: it took longer than its limit of ${timeoutMs ?? 0} ms${still}`,
+    };
   if (exitCode === 0) return { state: "succeeded" };
   const how = signal === null ? `exit code ${String(exitCode)}` : `ended by ${signal}`;
   return { state: "failed", errorMessage: `CommandFailed: ${how}` };

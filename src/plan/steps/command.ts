@@ -34,6 +34,8 @@ export interface CommandSpec {
   readonly marker: string;
   /** A folder for what is gone again when the command begins. */
   readonly scratch: string;
+  /** `PATH` of the worker: the command's own may lack what its guard needs. */
+  readonly guardPath: string;
   readonly graceMs: number;
   readonly clock: Clock;
   readonly stop: StopRequest;
@@ -49,8 +51,8 @@ export interface CommandEnd extends CommandExit {
 
 /** @throws StepFailure where it could not be started. */
 export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
-  const { clock, env, marker, scratch } = spec;
-  const guard = await StepGuard.start({ marker, scratch, path: env["PATH"] ?? "" }, clock);
+  const { clock, marker, scratch, guardPath } = spec;
+  const guard = await StepGuard.start({ marker, scratch, path: guardPath }, clock);
   const pipes: OutputPipe[] = [];
   try {
     pipes.push(new OutputPipe(guard.fifos.out, (bytes) => spec.wrote("stdout", bytes)));

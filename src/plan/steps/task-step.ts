@@ -27,11 +27,6 @@ export async function runTaskStep(step: TaskStep, context: StepsContext): Promis
   }
 }
 
-/** Of every kind of step. */
-export function timeLimit(limitMs: number): string {
-  return `TimeLimit: it took longer than its limit of ${limitMs} ms`;
-}
-
 function unknownTask(task: string, known: readonly string[]): string {
   const more = known.length > MAX_KNOWN ? ", …" : "";
   const names = known.length === 0 ? "none" : known.slice(0, MAX_KNOWN).join(", ") + more;
