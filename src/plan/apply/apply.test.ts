@@ -1,5 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, chmodSync, existsSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+} from "node:fs";
 import {
   readFileSync,
   renameSync,
@@ -9,12 +17,13 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SmallDisk } from "../../../test/faults/stores/small-disk.js";
 import { applied, isGone, owner, patchOf, workspaceAt } from "../../../test/plan/applying.js";
+import { tapped } from "../../../test/plan/tapped-files.js";
 import { gitState, gitView, Scratch, snapshot } from "../../../test/plan/scratch.js";
-import { systemFiles, type Files } from "./files.js";
 
 let scratch: Scratch;
 beforeEach(() => {
@@ -307,10 +316,9 @@ describe("apply", () => {
   test("works with SHA-256, in a linked work tree, and with the git folder on another disk", async () => {
     const sha256 = scratch.repository("sha256", BEFORE, "--object-format=sha256");
     scratch.git(sha256, "worktree", "add", "-q", scratch.path("linked"));
-    const far = `/dev/shm/jobtable-plan-${String(process.pid)}`;
+    const far = join(mkdtempSync(join(farFrom(scratch.dir), "jobtable-plan-")), "git");
     const apart = scratch.repository("apart", BEFORE, `--separate-git-dir=${far}`);
     try {
-      expect(statSync(far).dev).not.toBe(statSync(apart).dev);
       for (const root of [sha256, scratch.path("linked"), apart]) {
         const { patch, seen } = await patchOf(scratch, root, editAll, gitView);
         const workspace = await workspaceAt(scratch, root);
@@ -321,7 +329,7 @@ describe("apply", () => {
         expect(gitView(root)).toEqual(seen);
       }
     } finally {
-      rmSync(far, { recursive: true });
+      rmSync(dirname(far), { recursive: true });
     }
   });
 
@@ -499,29 +507,12 @@ describe("apply", () => {
   });
 });
 
-/** Files that tell before each change what it is. */
-function tapped(tap: (name: string, path: string) => void): Files {
-  const changes = [
-    "copy",
-    "addName",
-    "write",
-    "makeLink",
-    "makeFolder",
-    "move",
-    "remove",
-    "removeFolder",
-  ] as const;
-  const files: Files = { ...systemFiles };
-  for (const name of changes) {
-    const act: (...args: never[]) => Promise<unknown> = systemFiles[name];
-    Object.assign(files, {
-      [name]: (...args: never[]) => {
-        tap(name, String(args.at(-1)));
-        return act(...args);
-      },
-    });
-  }
-  return files;
+/** On another disk where there is one. */
+function farFrom(dir: string): string {
+  const { dev } = statSync(dir);
+  return (
+    ["/dev/shm", tmpdir()].find((it) => existsSync(it) && statSync(it).dev !== dev) ?? tmpdir()
+  );
 }
 
 function attributes(seen: Record<string, string>): Record<string, string> {

@@ -34,34 +34,34 @@ export interface FileFacts {
 
 export interface Files {
   /** Null: nothing stands there. */
-  stat(path: string): Promise<Stats | null>;
-  readLink(path: string): Promise<Buffer>;
+  readonly stat: (path: string) => Promise<Stats | null>;
+  readonly readLink: (path: string) => Promise<Buffer>;
   /** Of a folder. */
-  list(path: string): Promise<string[]>;
+  readonly list: (path: string) => Promise<string[]>;
   /** A small file of ours; null: nothing stands there. */
-  read(path: string): Promise<string | null>;
-  facts(path: string): Promise<FileFacts>;
+  readonly read: (path: string) => Promise<string | null>;
+  readonly facts: (path: string) => Promise<FileFacts>;
 
   /** Content and mode; nothing may stand at `to`. */
-  copy(from: string, to: string): Promise<FileFacts>;
+  readonly copy: (from: string, to: string) => Promise<FileFacts>;
   /** A second name for a file, or a copy where there is no such thing; nothing may stand at `to`. */
-  addName(file: string, to: string): Promise<void>;
+  readonly addName: (file: string, to: string) => Promise<void>;
   /** Nothing may stand there. It is on disk when this is done. */
-  write(path: string, text: string): Promise<void>;
-  makeLink(path: string, target: string): Promise<void>;
+  readonly write: (path: string, text: string) => Promise<void>;
+  readonly makeLink: (path: string, target: string) => Promise<void>;
   /** The one above must be there, this one not. */
-  makeFolder(path: string, mode?: number): Promise<void>;
-  setMode(path: string, mode: number): Promise<void>;
-  setTime(path: string, mtimeMs: number): Promise<void>;
+  readonly makeFolder: (path: string, mode?: number) => Promise<void>;
+  readonly setMode: (path: string, mode: number) => Promise<void>;
+  readonly setTime: (path: string, mtimeMs: number) => Promise<void>;
   /** Replaces what stands at `to`, in one step. */
-  move(from: string, to: string): Promise<void>;
-  remove(path: string): Promise<void>;
+  readonly move: (from: string, to: string) => Promise<void>;
+  readonly remove: (path: string) => Promise<void>;
   /** An empty one. */
-  removeFolder(path: string): Promise<void>;
+  readonly removeFolder: (path: string) => Promise<void>;
   /** Of our own making. Nothing there is fine. */
-  removeTree(path: string): Promise<void>;
+  readonly removeTree: (path: string) => Promise<void>;
   /** Waits until a file's content, or a folder's names, are on disk. */
-  sync(path: string): Promise<void>;
+  readonly sync: (path: string) => Promise<void>;
 }
 
 const NO_SECOND_NAME = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"];
