@@ -5,6 +5,9 @@ import { formatPath } from "../steps/expression.js";
 /** Who has more to mend reads the file again anyway. */
 export const MAX_PROBLEMS = 20;
 
+/** Enough to say how many there are; each takes a search for its place. */
+const MAX_GATHERED = 1_000;
+
 /** From the root of the plan: keys, and places in lists. */
 export type PlanPath = readonly (string | number)[];
 
@@ -70,7 +73,10 @@ export class Findings {
     return this.#problems.length;
   }
 
-  /** @param path of the value that is wrong; with `key` of the one that should not be there. */
+  /**
+   * @param path of the value that is wrong; with `key` of the one that should not be there.
+   * @throws InvalidPlan when there are far too many.
+   */
   add(path: PlanPath, message: string, spot: Spot = "value"): void {
     const wrong = spot === "key" ? path.slice(0, -1) : path;
     this.addAt(this.#source.place(path, spot), message, formatPath(wrong).replace(/^\./, ""));
@@ -78,6 +84,7 @@ export class Findings {
 
   addAt(place: Place | null, message: string, path = ""): void {
     this.#problems.push({ path, place, message });
+    if (this.#problems.length === MAX_GATHERED) this.throwIfAny();
   }
 
   /** @throws InvalidPlan when there are any: in order, and of several at one place the first. */
