@@ -191,6 +191,7 @@ describe("what a command started", () => {
     const script = `exec 9> "$ALIVE"
 sleep 1000 &
 sh -c "trap '' TERM HUP; while :; do sleep 1000; done" > /dev/null 2>&1 &
+env -i "$(command -v sleep)" 1000 &
 setsid sh -c 'echo session >&9; sleep 1000 & sleep 1000' &
 setsid -f sh -c 'sleep 1000'
 for n in $(seq 150); do sleep 1000 & done
