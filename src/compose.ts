@@ -2,7 +2,9 @@
  * The one place that picks a ledger, and what the library puts together with it. Each ledger is
  * loaded when its store is asked for: what is not used need not be loaded, or installed.
  */
+import type { PlanWork } from "./compose/plans.js";
 import { stallGuardOn } from "./compose/stall-guard.js";
+import { processEnvironment } from "./config.js";
 import { SETTINGS, settingRow, type SettingName } from "./config/settings.js";
 import { readValue } from "./config/values.js";
 import type { Engine, EngineSettings } from "./engine/api.js";
@@ -11,6 +13,7 @@ import { JobtableError, LedgerError } from "./job/errors.js";
 import type { Ledger } from "./ledger/ledger.js";
 import type { MigrationPlan } from "./ledger/migration-plan.js";
 import type { Within } from "./ledger/within.js";
+import type { PlansHere } from "./plan/asked.js";
 import { systemClock, type Clock } from "./runtime/clock.js";
 import { silentLogger, type Logger } from "./runtime/logger.js";
 import type { TaskRegistry } from "./task/registry.js";
@@ -121,26 +124,46 @@ export interface OpenOptions {
   readonly logger: Logger | undefined;
   /** Whether this process claims and runs jobs. */
   readonly worker: boolean;
+  /** Whether its worker runs plans. Default: false. */
+  readonly plans?: boolean;
   /** Default: the system's. */
   readonly clock?: Clock;
 }
 
 /**
  * A ledger and an engine on it, for a program; `within` submits in a transaction of the program's own
- * where the store is PostgreSQL, and throws `invalid_config` where it is not. The environment is not
- * read.
+ * where the store is PostgreSQL, and throws `invalid_config` where it is not. Settings are not read from
+ * the environment; the steps of plans find it as it is.
  * @throws JobtableError `invalid_config`; a `LedgerError` when the store can't be opened.
  */
-export async function openEngine(
-  options: OpenOptions,
-): Promise<{ readonly engine: Engine; readonly ledger: Ledger; readonly within: Within }> {
+export async function openEngine(options: OpenOptions): Promise<OpenedEngine> {
   const { tasks, worker, logger = silentLogger, clock = systemClock } = options;
   const { store = SETTINGS.store.default } = options;
   const settings = completeSettings(options.settings, store === "memory");
   const { ledger, within } = await openStore(store, { logger, clock });
   const stallGuard = stallGuardOn(store, logger);
-  const ports = { ledger, tasks, settings, logger, worker, clock, stallGuard };
-  return { ledger, within, engine: createEngine(ports) };
+  const ports = { ledger, tasks, settings, logger, clock };
+  const env = processEnvironment();
+  const isPlanner = worker && options.plans === true;
+  const modules = isPlanner ? await import("./compose/plans.js") : null;
+  const plans = modules?.planWork({ ...ports, env });
+  const engine = createEngine({ ...ports, ...plans?.parts, worker, stallGuard });
+  return {
+    ledger,
+    within,
+    engine,
+    plans: async () => (await import("./compose/plans.js")).openPlans({ ...ports, env, engine }),
+    sweepPlans: plans === undefined ? null : () => plans.sweep(),
+  };
+}
+
+export interface OpenedEngine {
+  readonly engine: Engine;
+  readonly ledger: Ledger;
+  readonly within: Within;
+  readonly plans: () => Promise<PlansHere>;
+  /** To be called once the engine has started; null where it runs no plans. */
+  readonly sweepPlans: PlanWork["sweep"] | null;
 }
 
 /** @throws JobtableError `invalid_config` that names the option and what it takes. */

@@ -27,6 +27,9 @@ export type {
   TestJobtableOptions,
   WaitForOptions,
 } from "./jobtable/api.js";
+export type { JobtablePlans, PlanCheck, PlanRef, PlanStart } from "./jobtable/plan-api.js";
+export type { PlanObject } from "./plan/file/schema.js";
+export type { PlanView, RunView } from "./plan/view.js";
 export { defineConfig } from "./config/define-config.js";
 export type { SettingsFile } from "./config/define-config.js";
 export { JobtableError, LedgerError } from "./job/errors.js";

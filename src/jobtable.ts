@@ -28,12 +28,13 @@ export function createJobtable<const Tasks extends readonly Task[]>({
   tasks,
   store,
   worker = true,
+  plans = false,
   logger,
   ...settings
 }: JobtableOptions<Tasks>): Jobtable<Tasks> {
   const registry = createTaskRegistry(defineInline(tasks));
   return new LibraryJobtable(async () => {
     const { openEngine } = await import("./compose.js");
-    return openEngine({ store, tasks: registry, settings, worker, logger });
+    return openEngine({ store, tasks: registry, settings, worker, plans, logger });
   });
 }

@@ -7,7 +7,8 @@ import type { Job, Phase } from "../job/job.js";
 import { PLAN_TASKS } from "../job/payload.js";
 import type { Ledger } from "../ledger/ledger.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
-import type { Place, Plans } from "../plan/plans.js";
+import type { PlansHere } from "../plan/asked.js";
+import type { Place } from "../plan/plans.js";
 import type { Logger } from "../runtime/logger.js";
 import { createTaskRegistry, type RegisteredTask } from "../task/registry.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
@@ -17,10 +18,9 @@ import { quietLogger, refuseMemory } from "./session.js";
 import { openLedger } from "../compose.js";
 import type { Invocation } from "./verb.js";
 
-export interface PlanSession {
+export interface PlanSession extends PlansHere {
   readonly invocation: Invocation;
   readonly ledger: Ledger;
-  readonly plans: Plans;
   readonly logger: Logger;
 }
 
@@ -32,9 +32,15 @@ export async function withPlans<Answer>(
   const { config } = invocation;
   refuseMemory(config);
   const logger = quietLogger(invocation);
+  const env = processEnvironment();
   const ledger = await openLedger(config.store, { logger, create });
   try {
-    return await use({ invocation, ledger, plans: openPlans(ledger, config), logger });
+    return await use({
+      invocation,
+      ledger,
+      ...openPlans({ ledger, settings: config, env }),
+      logger,
+    });
   } finally {
     await ledger.close();
   }
@@ -42,7 +48,7 @@ export async function withPlans<Answer>(
 
 /** Runs a phase in this process, as a job that no other one claims; a signal cancels it. */
 export async function inPlace(
-  { invocation, ledger, plans, logger }: PlanSession,
+  { invocation, ledger, plans, host, logger }: PlanSession,
   phase: Phase,
   start: (place: Place) => Promise<{ readonly plan: PlanRecord; readonly job: Job } | null>,
 ): Promise<ExitCode> {
@@ -55,7 +61,7 @@ export async function inPlace(
   };
   const settings = { ...config, maxWorkers: 1 };
   const watcher = new PhaseOnTerminal(invocation);
-  const env = processEnvironment();
+  const { env } = host;
   const work = planWork({ ledger, tasks, settings, logger, env, names, watcher });
   const engine = createEngine({
     ledger,

@@ -1,15 +1,11 @@
 /** What the plan commands do: each opens the store, and a phase runs here in place, or as a job in any worker. */
-import { stat } from "node:fs/promises";
-import { processEnvironment } from "../config.js";
 import { planJson } from "../http/plan-json.js";
 import { STATES } from "../http/wire.js";
 import { formatJobId, formatPlanId } from "../job/id.js";
 import type { Job, Phase } from "../job/job.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
-import { readPlanFile } from "../plan/file/read.js";
-import type { Place, Plans, ReadPlan, StartOutcome } from "../plan/plans.js";
-import { openWorkspace } from "../plan/workspace/workspace.js";
-import { systemClock } from "../runtime/clock.js";
+import { checkApply, findAsked, readAsked, type PlansHere } from "../plan/asked.js";
+import type { Place, StartOutcome } from "../plan/plans.js";
 import { EXIT, misuse, type ExitCode } from "./exit-code.js";
 import { showPhase } from "./plan-follow.js";
 import { inPlace, withPlans, type PlanSession } from "./plan-session.js";
@@ -17,21 +13,18 @@ import { filesText, patchText, planTable, planText } from "./plan-text.js";
 import { safeJson } from "./text.js";
 import type { Invocation } from "./verb.js";
 
-/** What git is called with. */
-const HOST = { env: processEnvironment(), clock: systemClock };
-
 export async function execute(invocation: Invocation): Promise<ExitCode> {
-  return runPhase(invocation, "execute", async (plans, asked) => {
-    const read = await readAsked(plans, asked);
-    return (place) => plans.execute(read, place);
+  return runPhase(invocation, "execute", async (here, asked) => {
+    const read = await readAsked(here, asked, process.cwd());
+    return (place) => here.plans.execute(read, place);
   });
 }
 
 export async function apply(invocation: Invocation): Promise<ExitCode> {
-  if (invocation.options["check"] === true) return checkApply(invocation);
-  return runPhase(invocation, "apply", async (plans, asked) => {
-    const plan = await findAsked(plans, asked);
-    return (place) => plans.apply(plan, place);
+  if (invocation.options["check"] === true) return check(invocation);
+  return runPhase(invocation, "apply", async (here, asked) => {
+    const plan = await findAsked(here, asked, process.cwd());
+    return (place) => here.plans.apply(plan, place);
   });
 }
 
@@ -41,7 +34,7 @@ type Start = (place?: Place) => Promise<StartOutcome>;
 async function runPhase(
   invocation: Invocation,
   phase: Phase,
-  prepare: (plans: Plans, asked: string) => Promise<Start>,
+  prepare: (here: PlansHere, asked: string) => Promise<Start>,
 ): Promise<ExitCode> {
   const asked = invocation.args[0] ?? "";
   const asJob = isAsync(invocation);
@@ -54,7 +47,7 @@ async function runPhase(
   if (asJob && invocation.options["tasks"] !== undefined)
     throw misuse("--tasks: the worker that runs the job has tasks of its own; leave it out");
   return withPlans(invocation, { create: true }, async (session) => {
-    const start = await prepare(session.plans, asked);
+    const start = await prepare(session, asked);
     if (!asJob) return inPlace(session, phase, (place) => told(session, start, place));
     const job = await told(session, start);
     if (job === null) return EXIT.failed;
@@ -114,20 +107,14 @@ async function follow(
   return EXIT.done;
 }
 
-async function checkApply(invocation: Invocation): Promise<ExitCode> {
+async function check(invocation: Invocation): Promise<ExitCode> {
   const { terminal, json, args } = invocation;
-  return withPlans(invocation, { create: false }, async ({ plans }) => {
-    const plan = await findAsked(plans, args[0] ?? "");
-    const { definition, patch, outcome } = await plans.applicable(plan);
-    const workspace = await openWorkspace(definition.workspace, HOST);
-    const fit = await workspace.checkApply(patch);
+  return withPlans(invocation, { create: false }, async (here) => {
+    const { fit, files } = await checkApply(here, await asked(here, args));
     const conflicts = fit.kind === "fits" ? [] : fit.conflicts;
     if (json)
-      terminal.print(
-        safeJson(JSON.stringify({ fits: fit.kind === "fits", conflicts, files: outcome.files })),
-      );
-    else if (fit.kind === "fits")
-      terminal.print(`it fits\n${filesText(outcome.files, terminal.look)}`);
+      terminal.print(safeJson(JSON.stringify({ fits: fit.kind === "fits", conflicts, files })));
+    else if (fit.kind === "fits") terminal.print(`it fits\n${filesText(files, terminal.look)}`);
     for (const { file, line, reason } of json ? [] : conflicts)
       terminal.complain(`${file}${line === null ? "" : `:${String(line)}`}: ${reason}`);
     return fit.kind === "fits" ? EXIT.done : EXIT.failed;
@@ -136,8 +123,8 @@ async function checkApply(invocation: Invocation): Promise<ExitCode> {
 
 export async function show(invocation: Invocation): Promise<ExitCode> {
   const { terminal, json, options, args } = invocation;
-  return withPlans(invocation, { create: false }, async ({ plans }) => {
-    const view = await plans.show(await findAsked(plans, args[0] ?? ""));
+  return withPlans(invocation, { create: false }, async (here) => {
+    const view = await here.plans.show(await asked(here, args));
     const logs = options["logs"] === true;
     terminal.print(
       json
@@ -151,9 +138,9 @@ export async function show(invocation: Invocation): Promise<ExitCode> {
 export async function diff(invocation: Invocation): Promise<ExitCode> {
   const { terminal, json, args } = invocation;
   if (json) throw misuse("--json: a patch is text of its own kind; leave it out");
-  return withPlans(invocation, { create: false }, async ({ plans }) => {
-    const plan = await findAsked(plans, args[0] ?? "");
-    const patch = await plans.diff(plan);
+  return withPlans(invocation, { create: false }, async (here) => {
+    const plan = await asked(here, args);
+    const patch = await here.plans.diff(plan);
     if (patch === null) {
       terminal.complain(`plan ${plan.name} has no patch: no execute of it succeeded`);
       return EXIT.failed;
@@ -180,9 +167,9 @@ export async function list(invocation: Invocation): Promise<ExitCode> {
 
 export async function cancel(invocation: Invocation): Promise<ExitCode> {
   const { terminal, json, args } = invocation;
-  return withPlans(invocation, { create: false }, async ({ plans }) => {
-    const plan = await findAsked(plans, args[0] ?? "");
-    const outcome = await plans.cancel(plan);
+  return withPlans(invocation, { create: false }, async (here) => {
+    const plan = await asked(here, args);
+    const outcome = await here.plans.cancel(plan);
     if (outcome === null || outcome.kind === "unknown" || outcome.kind === "terminal") {
       terminal.complain(`plan ${plan.name}: no phase of it waits or runs`);
       return EXIT.failed;
@@ -196,36 +183,6 @@ export async function cancel(invocation: Invocation): Promise<ExitCode> {
   });
 }
 
-/** A file as it is now; or what was seen under an id or a name: its file as it is now, or as it was when it is gone. */
-async function readAsked(plans: Plans, asked: string): Promise<ReadPlan> {
-  if (await isFile(asked)) return readFrom(asked, process.cwd());
-  const plan = await plans.find(asked);
-  if (plan.file !== null && (await isThere(plan.file))) return readFrom(plan.file, plan.workspace);
-  return { definition: await plans.lastDefinition(plan), file: plan.file };
-}
-
-/** @param fallback the workspace of a plan that names none, or a folder in it. */
-async function readFrom(path: string, fallback: string): Promise<ReadPlan> {
-  const { file, workspace, ...plan } = await readPlanFile(path);
-  const { root } = await openWorkspace(workspace ?? fallback, HOST);
-  return { definition: { ...plan, workspace: root }, file };
-}
-
-/** The plan that a file, an id or a name means. */
-async function findAsked(plans: Plans, asked: string): Promise<PlanRecord> {
-  if (!(await isFile(asked))) return plans.find(asked);
-  const { definition } = await readFrom(asked, process.cwd());
-  return plans.find(definition.name, definition.workspace);
-}
-
-/** What looks like the path of a plan is one, also when nothing is there: then that is told. */
-async function isFile(asked: string): Promise<boolean> {
-  return /[/\\]|\.(ya?ml|json)$/.test(asked) || isThere(asked);
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
+function asked(here: PlansHere, [plan = ""]: readonly string[]): Promise<PlanRecord> {
+  return findAsked(here, plan, process.cwd());
 }

@@ -1,9 +1,10 @@
 /** Puts plans and the engine together: the tasks that run phases, and the runner that both share. */
-import type { EngineSettings } from "../engine/api.js";
+import type { Engine, EngineSettings } from "../engine/api.js";
 import { createTaskRunner } from "../engine/runner/task-runner.js";
 import type { Runner } from "../engine/runner/runner.js";
 import type { Phase } from "../job/job.js";
 import type { Ledger } from "../ledger/ledger.js";
+import type { PlansHere } from "../plan/asked.js";
 import type { Environment } from "../plan/git/environment.js";
 import { planTasks } from "../plan/own-tasks.js";
 import { Plans } from "../plan/plans.js";
@@ -58,11 +59,23 @@ export function planWork(options: PlanWorkOptions): PlanWork {
   };
 }
 
+export interface OpenPlansOptions {
+  readonly ledger: Ledger;
+  readonly settings: Pick<EngineSettings, "asyncMaxQueue">;
+  /** For git. */
+  readonly env: Environment;
+  /** Records the jobs; left out: the ledger alone, for a process that ends soon. */
+  readonly engine?: Pick<Engine, "record">;
+  readonly clock?: Clock;
+}
+
 /** Plans as their users meet them, on a ledger. */
-export function openPlans(
-  ledger: Ledger,
-  { asyncMaxQueue }: Pick<EngineSettings, "asyncMaxQueue">,
-  clock: Clock = systemClock,
-): Plans {
-  return new Plans({ ledger, newId: idSource(clock, systemRandom()), asyncMaxQueue });
+export function openPlans(options: OpenPlansOptions): PlansHere {
+  const { ledger, settings, env, engine, clock = systemClock } = options;
+  const newId = idSource(clock, systemRandom());
+  const ports = { ledger, newId, asyncMaxQueue: settings.asyncMaxQueue };
+  return {
+    plans: new Plans(engine === undefined ? ports : { ...ports, engine }),
+    host: { env, clock },
+  };
 }

@@ -12,6 +12,7 @@ import type {
   Accepted,
   EngineObserver,
   EngineSettings,
+  RecordResult,
   Refusal,
   RetryOptions,
   RetryResult,
@@ -120,6 +121,15 @@ export class Admission {
     const bound = { maxDepth, whole: true };
     const outcomes = await (into ?? this.#ports.ledger).submit(jobs, bound);
     return this.#answerMany(jobs, outcomes, into !== undefined);
+  }
+
+  /** What no task's schema is asked about. Rejects with a `LedgerError`. */
+  async record(job: NewJob): Promise<RecordResult> {
+    if (this.#isClosed()) return NOT_READY;
+    const outcome = await this.#record(job);
+    if (outcome.kind === "full") return this.#full(job.task);
+    this.#answer(job, outcome);
+    return outcome;
   }
 
   /**

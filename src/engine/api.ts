@@ -2,7 +2,7 @@
  * What the engine offers to its callers: the HTTP app, the command line and the library. One
  * `Engine` serves one ledger in one process, with or without a worker.
  */
-import type { Job } from "../job/job.js";
+import type { Job, NewJob } from "../job/job.js";
 import type {
   CancelOutcome,
   Counts,
@@ -10,6 +10,7 @@ import type {
   JobResult,
   Ledger,
   ListQuery,
+  SubmitOutcome,
   WorkerRecord,
 } from "../ledger/ledger.js";
 import type { TaskRegistry } from "../task/registry.js";
@@ -95,6 +96,11 @@ export type SubmitManyResult =
   /** `index`: of the request that was refused, and all others with it. */
   | { readonly kind: "refused"; readonly index: number; readonly refusal: SubmitRefusal };
 
+/** As the ledger answers, with the engine's word where there is no room. */
+export type RecordResult =
+  | Exclude<SubmitOutcome, { readonly kind: "full" }>
+  | Extract<Refusal, { readonly kind: "full" | "not_ready" }>;
+
 /** What became of the wish to run once more what has ended. */
 export type RetryResult =
   /** The new job. */
@@ -163,6 +169,8 @@ export interface Engine {
     requests: readonly SubmitRequest[],
     into?: Pick<Ledger, "submit">,
   ): Promise<SubmitManyResult>;
+  /** Records a job of `ownTasks`, here or elsewhere, as it is given. Rejects with a `LedgerError`. */
+  record(job: NewJob): Promise<RecordResult>;
   /** Runs a task now, on the shared pool, without a record. Never rejects for what the task does. */
   run(request: SyncRequest): Promise<SyncOutcome>;
   get(jobId: string): Promise<Job | null>;

@@ -1,5 +1,5 @@
 /** The engine: puts the parts together. What each of them does stands in its own file. */
-import type { Job } from "../job/job.js";
+import type { Job, NewJob } from "../job/job.js";
 import type {
   CancelOutcome,
   Counts,
@@ -20,6 +20,7 @@ import type {
   EngineObserver,
   EngineSettings,
   HealthReport,
+  RecordResult,
   RetryOptions,
   RetryResult,
   SubmitManyResult,
@@ -169,6 +170,10 @@ class JobtableEngine implements Engine {
 
   submitMany(requests: readonly SubmitRequest[], into?: Recorder): Promise<SubmitManyResult> {
     return this.#admission.submitMany(requests, into);
+  }
+
+  record(job: NewJob): Promise<RecordResult> {
+    return this.#admission.record(job);
   }
 
   run(request: SyncRequest): Promise<SyncOutcome> {

@@ -5,6 +5,7 @@ import type { CancelOutcome, Counts, JobPage, ListQuery } from "../ledger/ledger
 import type { TransactionClient } from "../ledger/within.js";
 import type { Logger } from "../runtime/logger.js";
 import type { Task } from "../task/task.js";
+import type { JobtablePlans } from "./plan-api.js";
 
 export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<EngineSettings> {
   /** They run in this process. */
@@ -13,6 +14,11 @@ export interface JobtableOptions<Tasks extends readonly Task[]> extends Partial<
   readonly store?: string;
   /** Whether `start` runs jobs here, or only maintains the store. Default true. */
   readonly worker?: boolean;
+  /**
+   * Whether the worker here runs plans, whose steps are commands with the rights of this process.
+   * Default false: then whoever else works on the store runs them.
+   */
+  readonly plans?: boolean;
   /** Default: silent. */
   readonly logger?: Logger;
 }
@@ -91,6 +97,8 @@ export type JobsOf<Submissions extends readonly { readonly task: string }[]> = {
 };
 
 export interface Jobtable<Tasks extends readonly Task[]> {
+  /** The plans of the store, whoever runs them. Loaded at the first call. */
+  readonly plans: JobtablePlans;
   /**
    * Records a job; resolves when it is on disk.
    * @throws JobtableError `unknown_task`, `invalid_input`, `key_conflict`, `queue_full`,
@@ -176,7 +184,10 @@ export interface TestJobtableOptions<
   readonly logger?: Logger;
 }
 
-/** A jobtable for the tests of the program that uses it; see `createTestJobtable`. */
+/**
+ * A jobtable for the tests of the program that uses it; see `createTestJobtable`. It has no plans: those
+ * calls are `invalid_config`.
+ */
 export interface TestJobtable<Tasks extends readonly Task[]> extends Jobtable<Tasks> {
   /**
    * Resolves when no job waits or runs. What is due later (a delay, a pause before the next attempt)

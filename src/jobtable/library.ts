@@ -30,6 +30,8 @@ import {
   type SubmitOptions,
   type WaitForOptions,
 } from "./api.js";
+import { LibraryPlans, type OpenPlans } from "./library-plans.js";
+import type { JobtablePlans } from "./plan-api.js";
 
 const DEFAULT_WAIT_MS = 30_000;
 const DEFAULT_PAGE = 100;
@@ -39,12 +41,17 @@ export interface Opened {
   readonly engine: Engine;
   readonly ledger: Ledger;
   readonly within: Within;
+  readonly plans: OpenPlans;
+  /** For when the engine has started: deals with what dead processes left of plans; the answer ends that. */
+  readonly sweepPlans: (() => () => Promise<void>) | null;
 }
 
 export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<Tasks> {
   readonly #open: () => Promise<Opened>;
   #opened: Promise<Opened> | null = null;
   #stopping: Promise<void> | null = null;
+  #endSweep: (() => Promise<void>) | null = null;
+  readonly plans: JobtablePlans = new LibraryPlans(() => this.opened());
 
   constructor(open: () => Promise<Opened>) {
     this.#open = open;
@@ -150,7 +157,9 @@ export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<
   }
 
   async start(): Promise<void> {
-    await (await this.#engine()).start();
+    const { engine, sweepPlans } = await this.opened();
+    await engine.start();
+    if (this.#stopping === null) this.#endSweep ??= sweepPlans?.() ?? null;
   }
 
   stop(): Promise<void> {
@@ -163,6 +172,7 @@ export class LibraryJobtable<Tasks extends readonly Task[]> implements Jobtable<
     const opened = await this.#opened?.catch(() => null);
     if (opened === undefined || opened === null) return;
     try {
+      await this.#endSweep?.();
       await opened.engine.stop();
     } finally {
       await opened.ledger.close();

@@ -2,7 +2,7 @@
  * A jobtable for tests of the program that uses it: its jobs are in memory, all tasks run in this
  * process, it starts by itself at the first call, and `idle` tells when all is done, so that a test
  * needs no server, no file and no sleep. It is the same engine otherwise: inputs are checked, time
- * limits hold, what throws is tried again.
+ * limits hold, what throws is tried again. It has no plans.
  */
 import { formatJobId } from "../job/id.js";
 import type { Job } from "../job/job.js";
@@ -37,7 +37,7 @@ export function createTestJobtable<const Tasks extends readonly Task[]>({
     const options = { store: "memory", tasks: registry, settings, worker: true, logger, clock };
     const opened = await openEngine(options);
     await opened.engine.start();
-    return opened;
+    return { ...opened, plans: null };
   });
   return Object.assign(jobtable, {
     async idle({ timeoutMs = IDLE_WITHIN_MS }: { readonly timeoutMs?: number } = {}) {

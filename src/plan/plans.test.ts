@@ -111,7 +111,7 @@ describe("one phase of a plan at a time", () => {
 
   test("what is refused for want of room leaves nothing that holds", async () => {
     const { plans, ledger } = rig(0);
-    expect(await execute(plans)).toEqual({ kind: "full", limit: 0 });
+    expect(await execute(plans)).toEqual({ kind: "full", limit: 0, retryAfterS: 1 });
     const [plan] = await plans.list();
     expect(plan).toMatchObject({ execute: null, apply: null });
     expect((await ledger.counts()).queued).toBe(0);

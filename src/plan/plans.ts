@@ -7,12 +7,13 @@
  * key that names the job before it, which must have ended. Of several who ask at once exactly one gets
  * the key; the others are told whose it is. No clock and no lock is involved.
  */
+import type { Engine } from "../engine/api.js";
 import { JobtableError } from "../job/errors.js";
 import { formatPlanId, parsePlanId } from "../job/id.js";
-import type { Job, Phase } from "../job/job.js";
+import type { Job, NewJob, Phase } from "../job/job.js";
 import { encodePlanPayload, PLAN_TASKS, PLAN_VERSION } from "../job/payload.js";
 import { isTerminal } from "../job/state.js";
-import type { CancelOutcome, Ledger } from "../ledger/ledger.js";
+import type { CancelOutcome, Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
 import { executedRun, nothingToApply } from "./applicable.js";
 import type { PlanDefinition } from "./definition.js";
@@ -28,6 +29,8 @@ export interface PlansPorts {
   readonly newId: () => string;
   /** Bound on queued + running, for phases that wait for a worker. */
   readonly asyncMaxQueue: number;
+  /** Where the process has one that serves: its jobs are counted, and its maintenance learns of them. */
+  readonly engine?: Pick<Engine, "record">;
 }
 
 /** A plan that is to be executed: as it was read, with its workspace found. */
@@ -49,7 +52,16 @@ export type StartOutcome =
   | { readonly kind: "started"; readonly plan: PlanRecord; readonly job: Job }
   /** Another phase of this plan, or the same, waits or runs. */
   | { readonly kind: "held"; readonly plan: PlanRecord; readonly job: Job }
-  | { readonly kind: "full"; readonly limit: number };
+  | Full;
+
+/** `retryAfterS`: whole seconds, 1 to 60. */
+interface Full {
+  readonly kind: "full";
+  readonly limit: number;
+  readonly retryAfterS: number;
+}
+
+type Submitted = Exclude<SubmitOutcome, { readonly kind: "full" }> | Full;
 
 /** The run whose patch would be applied. */
 export interface Applicable {
@@ -138,10 +150,10 @@ export class Plans {
     return viewOf(this.#ports.ledger, plan);
   }
 
-  /** Last used first. */
-  async list(): Promise<PlanView[]> {
+  /** Last used first, without their steps. @param limit up to 1,000. */
+  async list(limit = MAX_LISTED): Promise<PlanView[]> {
     const { ledger } = this.#ports;
-    const plans = await ledger.plans.list(MAX_LISTED);
+    const plans = await ledger.plans.list(limit);
     return Promise.all(plans.map((plan) => viewOf(ledger, plan, { steps: false })));
   }
 
@@ -159,7 +171,7 @@ export class Plans {
     definition: PlanDefinition,
     place?: Place,
   ): Promise<StartOutcome> {
-    const { ledger, newId, asyncMaxQueue } = this.#ports;
+    const { ledger, newId } = this.#ports;
     const { planId } = plan;
     const held = await this.#holder(planId);
     if (held !== null) return { kind: "held", plan, job: held };
@@ -175,21 +187,32 @@ export class Plans {
       payloadJson: encodePlanPayload(planId, phase),
       timeoutMs: definition.timeoutMs,
     };
-    // What runs in place waits for nobody.
-    const bound = { maxDepth: place === undefined ? asyncMaxQueue : Number.MAX_SAFE_INTEGER };
     for (let before = await this.#newest(planId); ;) {
       const key = `plan ${planId} after ${before?.jobId ?? "nothing"}`;
-      const [outcome] = await ledger.submit(
-        [{ ...job, idempotency: { key, fingerprint: jobId } }],
-        bound,
-      );
-      if (outcome === undefined || outcome.kind === "full")
-        return { kind: "full", limit: asyncMaxQueue };
+      const keyed = { ...job, idempotency: { key, fingerprint: jobId } };
+      const outcome = await this.#submit(keyed, place !== undefined);
+      if (outcome.kind === "full") return outcome;
       if (outcome.kind !== "conflict") return { kind: "started", plan, job: outcome.job };
       // Someone was faster. Where that one has ended by now, it is the one to come after.
       if (!isTerminal(outcome.job.status)) return { kind: "held", plan, job: outcome.job };
       before = outcome.job;
     }
+  }
+
+  /** @throws JobtableError `not_ready` where the engine goes down. */
+  async #submit(job: NewJob, inPlace: boolean): Promise<Submitted> {
+    const { ledger, engine, asyncMaxQueue: limit } = this.#ports;
+    if (inPlace || engine === undefined) {
+      // What runs in place waits for nobody.
+      const bound = { maxDepth: inPlace ? Number.MAX_SAFE_INTEGER : limit };
+      const [outcome] = await ledger.submit([job], bound);
+      if (outcome === undefined || outcome.kind === "full")
+        return { kind: "full", limit, retryAfterS: 1 };
+      return outcome;
+    }
+    const result = await engine.record(job);
+    if (result.kind === "not_ready") throw new JobtableError("not_ready", result.reason);
+    return result;
   }
 
   async #holder(planId: string): Promise<Job | null> {

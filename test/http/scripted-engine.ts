@@ -86,6 +86,7 @@ export function scriptedEngine(script: Partial<Engine>): Engine {
     tasks: registry(["ocr"]),
     submit: unscripted("submit"),
     submitMany: unscripted("submitMany"),
+    record: unscripted("record"),
     run: unscripted("run"),
     get: unscripted("get"),
     wait: unscripted("wait"),

@@ -181,6 +181,9 @@ export const PlanSchema = Type.Object(
   { additionalProperties: false, errorMessage: "expected a plan: name and execute" },
 );
 
+/** A plan that a program makes. */
+export type PlanObject = Static<typeof PlanSchema>;
+
 /** What schemas/plan.schema.json holds: JSON Schema, draft 2020-12. */
 export function planJsonSchema(): Record<string, unknown> {
   return {
