@@ -19,6 +19,7 @@ const MISUSE: ReadonlySet<ErrorCode> = new Set([
   "invalid_config",
   "invalid_task",
   "invalid_plan",
+  "invalid_workspace",
   "invalid_input",
   "unknown_task",
 ]);

@@ -1,4 +1,7 @@
-/** Which execute an apply takes its patch from: the last one, when it succeeded and was not applied yet. */
+/**
+ * Which execute an apply takes its patch from: the last one, when it succeeded and was not applied yet.
+ * One that was refused for want of room, or cut short before its job was recorded, never was one.
+ */
 import { JobtableError } from "../job/errors.js";
 import { formatJobId } from "../job/id.js";
 import type { Ledger } from "../ledger/ledger.js";
@@ -13,11 +16,16 @@ export async function executedRun(
   plan: Named,
 ): Promise<{ readonly run: PlanRun; readonly outcome: PhaseOutcome }> {
   const runs = await ledger.plans.runs(plan.planId);
-  const run = runs.find(({ phase }) => phase === "execute");
+  const executes = runs.filter(({ phase }) => phase === "execute");
+  const jobs = await ledger.get(executes.map(({ jobId }) => jobId));
+  const at = executes.findIndex(
+    ({ outcomeJson }, index) => outcomeJson !== null || (jobs[index] ?? null) !== null,
+  );
+  const run = executes[at];
   if (run === undefined) throw nothingToApply(plan, "it was not executed yet");
   if (run.outcomeJson === null) {
-    const [job] = await ledger.get([run.jobId]);
-    throw nothingToApply(plan, job?.errorMessage ?? "its last execute has no outcome");
+    const why = jobs[at]?.errorMessage ?? "its last execute has no outcome";
+    throw nothingToApply(plan, why);
   }
   const outcome = readOutcome(run.outcomeJson);
   const { status, errorMessage } = outcome;

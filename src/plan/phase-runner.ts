@@ -3,14 +3,13 @@
  *
  * Execute: steps in a sandbox, whose changes become the run's patch. Apply: the patch of the last
  * execute on the workspace, then steps there, then the commit point; whatever fails before takes all of
- * it back. A run records its steps as they go, and its outcome before its job ends.
+ * it back. A run records its steps as they go, and its outcome before its job ends: an execute where it
+ * is worth nothing without, an apply between its commit point and the end of its journal, so that whoever
+ * comes after a killed process can still tell.
  *
  * A cancel, a time limit or a shutdown ends the step, and what was done is taken back. After the commit
  * point of an apply they come too late: what is on the workspace stays, and the run's outcome says so.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { STOP_REASONS } from "../engine/attempt.js";
 import { parseJobId } from "../job/id.js";
 import type { PlanInput } from "../job/payload.js";
@@ -27,10 +26,12 @@ import { stepsOf, type PlanDefinition } from "./definition.js";
 import type { Environment } from "./git/environment.js";
 import type { PhaseOutcome } from "./outcome.js";
 import { messageOf, patchConflict, PhaseFailed, planGone, workspaceBusy } from "./phase-failed.js";
-import { noteRecoveries } from "./recovered.js";
+import { recoverAndNote, recoveryNote } from "./recovered.js";
 import { StepRecorder } from "./step-recorder.js";
 import type { StepsListener, TaskPort } from "./steps/api.js";
 import { runSteps } from "./steps/run-steps.js";
+import { cleanSandboxes } from "./workspace/clean-sandboxes.js";
+import { defaultSandboxRoot } from "./workspace/sandbox-root.js";
 import { openWorkspace, type Workspace } from "./workspace/workspace.js";
 
 export interface PhasePorts {
@@ -98,6 +99,7 @@ class PhaseRun {
     let gain: Gain;
     try {
       gain = await (phase === "execute" ? this.#execute() : this.#apply());
+      if (phase === "execute") this.#signal.throwIfAborted();
     } catch (error) {
       const { logger } = this.#ports;
       // The job ends with what ended the phase, whatever becomes of the record.
@@ -106,17 +108,7 @@ class PhaseRun {
       });
       throw error;
     }
-    // An execute is worth nothing without its record; an apply has happened.
-    const recording = this.#record({ status: "succeeded", errorMessage: null }, gain);
-    if (phase === "execute") await recording;
-    else
-      await recording.catch((fault: unknown) => {
-        const { logger } = this.#ports;
-        logger.error(
-          { job_id: this.#run.jobId, err: fault },
-          "an apply's outcome was not recorded",
-        );
-      });
+    if (phase === "execute") await this.#record(SUCCEEDED, gain);
     const { files, notes } = gain;
     return { plan: this.#plan.name, files, notes };
   }
@@ -125,6 +117,7 @@ class PhaseRun {
     const workspace = await this.#workspace();
     const { base, name } = this.#plan;
     const { processes, sandboxRoot } = this.#ports;
+    await this.#cleanSandboxes();
     const sandbox = await workspace.openSandbox({
       base,
       name: sandboxName(name),
@@ -133,7 +126,7 @@ class PhaseRun {
       signal: this.#signal,
     });
     try {
-      await this.#steps(sandbox.dir);
+      await this.#steps(sandbox.dir, sandbox.scratch);
       const { patch, files } = await sandbox.collect({ signal: this.#signal });
       return { patch, files, notes: sandbox.notes, baseCommit: sandbox.baseCommit };
     } finally {
@@ -144,25 +137,28 @@ class PhaseRun {
   async #apply(): Promise<Gain> {
     const { ledger, processes } = this.#ports;
     const { planId, jobId } = this.#run;
+    // What is found there may be that the patch was applied already.
+    const workspace = await this.#workspace();
     const { run, outcome } = await executedRun(ledger, { planId, name: this.#plan.name });
     const patch = await ledger.plans.patch(run.jobId);
     if (patch === null) throw planGone(planId);
-    const workspace = await this.#workspace();
     const result = await workspace.apply(patch, {
       id: jobId,
       owner: processes.self,
       isGone: processes.isGone,
       signal: this.#signal,
+      note: recoveryNote(this.#ports, workspace.root),
     });
     if (result.kind === "busy") throw workspaceBusy(result.holder);
     if (result.kind === "conflicts") throw patchConflict(result.conflicts);
-    await this.#finishApply(workspace, result.applied);
-    return { files: outcome.files, notes: [], executeJobId: run.jobId };
+    const gain = { files: outcome.files, notes: [], executeJobId: run.jobId };
+    await this.#finishApply(workspace, result.applied, gain);
+    return gain;
   }
 
-  async #finishApply(workspace: Workspace, applied: Applied): Promise<void> {
+  async #finishApply(workspace: Workspace, applied: Applied, gain: Gain): Promise<void> {
     try {
-      await this.#steps(workspace.root);
+      await this.#steps(workspace.root, applied.scratch);
       // Told to stop before this point, all of it is taken back; after it, it stays.
       this.#signal.throwIfAborted();
     } catch (error) {
@@ -175,44 +171,62 @@ class PhaseRun {
         { cause: error },
       );
     }
-    await applied.commit();
+    await applied.commit(async () => {
+      try {
+        await this.#record(SUCCEEDED, gain);
+      } catch (fault) {
+        const { logger } = this.#ports;
+        logger.error(
+          { job_id: this.#run.jobId, err: fault },
+          "an apply's outcome was not recorded; the next use of the workspace does it",
+        );
+        throw fault;
+      }
+    });
   }
 
   /** @throws PhaseFailed when one failed; the signal's reason. */
-  async #steps(dir: string): Promise<void> {
+  async #steps(dir: string, scratch: string): Promise<void> {
     const { env, clock, logger, graceMs, tasks } = this.#ports;
     const { phase } = this.#run;
-    const scratch = await mkdtemp(join(tmpdir(), "jobtable-steps-"));
-    try {
-      const ending = await runSteps({
-        steps: stepsOf(this.#plan, phase),
-        plan: { name: this.#plan.name, phase, env: this.#plan.env },
-        dir,
-        env,
-        signal: this.#signal,
-        clock,
-        logger,
-        graceMs,
-        tasks,
-        listener: this.#recorder,
-        scratch,
-      });
-      this.#signal.throwIfAborted();
-      if (ending.kind === "failed")
-        throw new PhaseFailed("StepFailed", ending.errorMessage.replace(/^StepFailed: /, ""));
-      if (ending.kind === "cancelled") throw new PhaseFailed("StepFailed", "a task was cancelled");
-    } finally {
-      await rm(scratch, { recursive: true, force: true });
-    }
+    const ending = await runSteps({
+      steps: stepsOf(this.#plan, phase),
+      plan: { name: this.#plan.name, phase, env: this.#plan.env },
+      dir,
+      env,
+      signal: this.#signal,
+      clock,
+      logger,
+      graceMs,
+      tasks,
+      listener: this.#recorder,
+      scratch,
+    });
+    this.#signal.throwIfAborted();
+    if (ending.kind === "failed")
+      throw new PhaseFailed("StepFailed", ending.errorMessage.replace(/^StepFailed: /, ""));
+    if (ending.kind === "cancelled") throw new PhaseFailed("StepFailed", "a task was cancelled");
   }
 
   /** With what dead processes left in it dealt with. */
   async #workspace(): Promise<Workspace> {
-    const { env, clock, processes, ledger, logger } = this.#ports;
+    const { env, clock, processes } = this.#ports;
     const workspace = await openWorkspace(this.#plan.workspace, { env, clock });
     const { self: owner, isGone } = processes;
-    await noteRecoveries({ ledger, logger, clock }, workspace, { owner, isGone });
+    await recoverAndNote(this.#ports, workspace, { owner, isGone });
     return workspace;
+  }
+
+  /** Those of dead processes, also where no worker ever starts that would do it. */
+  async #cleanSandboxes(): Promise<void> {
+    const { processes, logger, sandboxRoot = defaultSandboxRoot() } = this.#ports;
+    try {
+      const { isGone } = processes;
+      for (const removed of await cleanSandboxes({ root: sandboxRoot, isGone }))
+        logger.info({ ...removed }, "removed the sandbox of a process that is gone");
+    } catch (error) {
+      logger.warn({ err: error }, "could not remove the sandbox of a process that is gone");
+    }
   }
 
   async #record(
@@ -235,6 +249,8 @@ class PhaseRun {
     });
   }
 }
+
+const SUCCEEDED = { status: "succeeded", errorMessage: null } as const;
 
 /** As the engine ends the job. */
 function endOf(

@@ -1,15 +1,16 @@
 /**
  * What a dead process left in a workspace, dealt with and told: an apply that had passed its commit
- * point happened, and its run says so from now on; any other one did not.
+ * point happened, and its run says so from now on; any other one did not. The journal of an apply goes
+ * when its run says what became of it, so that nothing is lost between the two.
  */
 import { formatJobId } from "../job/id.js";
 import type { Ledger } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
 import { executedRun } from "./applicable.js";
-import type { Recovery, RecoverOptions } from "./apply/recover.js";
+import type { NoteRecovery, RecoverOptions } from "./apply/recover.js";
 import type { PlanDefinition } from "./definition.js";
-import type { PhaseOutcome } from "./outcome.js";
+import { readOutcome, type PhaseOutcome } from "./outcome.js";
 import type { Workspace } from "./workspace/workspace.js";
 
 export interface RecoveredPorts {
@@ -19,33 +20,42 @@ export interface RecoveredPorts {
 }
 
 /** @throws JobtableError `apply_failed`: something could not be put back; it can be tried again. */
-export async function noteRecoveries(
+export async function recoverAndNote(
   ports: RecoveredPorts,
   workspace: Workspace,
-  options: RecoverOptions,
-): Promise<readonly Recovery[]> {
-  const recoveries = await workspace.recover(options);
-  for (const recovery of recoveries) {
+  options: Omit<RecoverOptions, "note">,
+): Promise<void> {
+  await workspace.recover({ ...options, note: recoveryNote(ports, workspace.root) });
+}
+
+/** Tells of it in the log, and in the run. */
+export function recoveryNote(ports: RecoveredPorts, workspace: string): NoteRecovery {
+  return async (recovery) => {
     const { id, outcome, edited } = recovery;
-    const fields = { job_id: formatJobId(id), workspace: workspace.root, outcome, edited };
+    await record(ports, recovery);
+    const fields = { job_id: formatJobId(id), workspace, outcome, edited };
     if (edited.length === 0) ports.logger.warn(fields, "an apply that was cut short is dealt with");
     else
       ports.logger.error(
         fields,
         "an apply that was cut short is dealt with, but for files that someone edited since",
       );
-    await record(ports, recovery);
-  }
-  return recoveries;
+  };
 }
 
-async function record({ ledger, clock }: RecoveredPorts, recovery: Recovery): Promise<void> {
+async function record(
+  { ledger, clock }: RecoveredPorts,
+  recovery: Parameters<NoteRecovery>[0],
+): Promise<void> {
   const run = await ledger.plans.run(recovery.id);
-  // Of another store, or written down before the process died.
-  if (run?.outcomeJson !== null) return;
+  // Of another store.
+  if (run === null) return;
+  const committed = recovery.outcome === "committed";
+  const known = run.outcomeJson === null ? null : readOutcome(run.outcomeJson).status;
+  // Written down before the process died; but what the journal says of a success counts more.
+  if (known !== null && !(committed && known !== "succeeded")) return;
   const { name } = JSON.parse(run.definitionJson) as PlanDefinition;
   const executed = await executedRun(ledger, { planId: run.planId, name }).catch(() => null);
-  const committed = recovery.outcome === "committed";
   const outcome: PhaseOutcome = {
     status: committed ? "succeeded" : "failed",
     startedAtMs: run.createdAtMs,

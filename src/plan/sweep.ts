@@ -5,7 +5,7 @@
  */
 import { MAX_PAGE } from "../job/limits.js";
 import type { Environment } from "./git/environment.js";
-import { noteRecoveries, type RecoveredPorts } from "./recovered.js";
+import { recoverAndNote, type RecoveredPorts } from "./recovered.js";
 import type { Processes } from "../runtime/process-identity.js";
 import { cleanSandboxes } from "./workspace/clean-sandboxes.js";
 import { defaultSandboxRoot } from "./workspace/sandbox-root.js";
@@ -27,7 +27,7 @@ export async function sweepPlans(ports: SweepPorts, signal: AbortSignal): Promis
       if (signal.aborted) return;
       try {
         const workspace = await openWorkspace(path, { env, clock });
-        await noteRecoveries(ports, workspace, { owner, isGone });
+        await recoverAndNote(ports, workspace, { owner, isGone });
       } catch (error) {
         // Most of them are on other machines, or gone.
         logger.debug({ workspace: path, err: error }, "could not look after a workspace");

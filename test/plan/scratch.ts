@@ -155,10 +155,13 @@ export class Scratch {
   }
 }
 
+const GIT: ReadonlySet<string> = new Set([".git"]);
+const NOT_THE_USERS: ReadonlySet<string> = new Set([...GIT, "objects", "worktrees", "jobtable"]);
+
 /** Every file, link and folder below: `path` -> kind, mode and content. `.git` at any level is left out. */
-export function snapshot(dir: string): Record<string, string> {
+export function snapshot(dir: string, leftOut: ReadonlySet<string> = GIT): Record<string, string> {
   return Object.fromEntries(
-    walk(dir, "").map((path): [string, string] => [path, describe(join(dir, path))]),
+    walk(dir, "", leftOut).map((path): [string, string] => [path, describe(join(dir, path))]),
   );
 }
 
@@ -177,19 +180,17 @@ export function gitView(dir: string): Record<string, string> {
 
 /** What of a git folder is the user's: all but objects, work trees of ours, and our own folder. */
 export function gitState(gitDir: string): Record<string, string> {
-  const entries = Object.entries(snapshot(gitDir));
-  return Object.fromEntries(
-    entries.filter(([path]) => !/^(objects|worktrees|jobtable)(\/|$)/.test(path)),
-  );
+  return snapshot(gitDir, NOT_THE_USERS);
 }
 
-function walk(dir: string, at: string): string[] {
+/** @param leftOut names at the top; `.git` is at any level. */
+function walk(dir: string, at: string, leftOut: ReadonlySet<string>): string[] {
   return readdirSync(join(dir, at), { withFileTypes: true })
-    .filter(({ name }) => name !== ".git")
+    .filter(({ name }) => !leftOut.has(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       const path = at === "" ? entry.name : `${at}/${entry.name}`;
-      return entry.isDirectory() ? [path, ...walk(dir, path)] : [path];
+      return entry.isDirectory() ? [path, ...walk(dir, path, GIT)] : [path];
     });
 }
 

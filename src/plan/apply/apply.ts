@@ -14,7 +14,7 @@ import { explained } from "./explained.js";
 import { JournalFolder, type Edited, type Journal } from "./journal.js";
 import { takeLock, type Lock, type LockHolder } from "./lock.js";
 import { putInPlace } from "./put.js";
-import { recoverAll, type Recovery } from "./recover.js";
+import { recoverAll, type NoteRecovery, type Recovery } from "./recover.js";
 import { restore } from "./restore.js";
 import { stage, type StageContext } from "./stage.js";
 
@@ -24,6 +24,8 @@ export interface ApplyOptions {
   readonly owner: ProcessIdentity;
   readonly isGone: Processes["isGone"];
   readonly signal?: AbortSignal | undefined;
+  /** Of applies that dead processes left behind. */
+  readonly note?: NoteRecovery | undefined;
 }
 
 export type Fit =
@@ -41,8 +43,14 @@ export type ApplyResult =
   | { readonly kind: "busy"; readonly holder: LockHolder };
 
 export interface Applied {
-  /** It is to stay. When this is done it does, whatever happens. Idempotent. */
-  commit(): Promise<void>;
+  /** A folder of ours that goes with the journal. */
+  readonly scratch: string;
+  /**
+   * It is to stay. When this is done it does, whatever happens. Idempotent.
+   * @param note writes down that it does; when that rejects, or is cut short, the journal stays, and the
+   *   next one to recover notes it.
+   */
+  commit(note?: () => Promise<void>): Promise<void>;
   /**
    * Puts everything back as it was; what was edited since is kept apart. Idempotent.
    * @returns the files that were edited since.
@@ -73,7 +81,7 @@ export async function apply(
   context: StageContext,
   home: string,
   patch: Uint8Array,
-  { id, owner, isGone, signal }: ApplyOptions,
+  { id, owner, isGone, signal, note }: ApplyOptions,
 ): Promise<ApplyResult> {
   if (!ID.test(id)) throw new RangeError(`no id for an apply: ${JSON.stringify(id)}`);
   signal?.throwIfAborted();
@@ -82,7 +90,7 @@ export async function apply(
     if (attempt.kind === "busy") return attempt;
     const { lock } = attempt;
     try {
-      const recovered = await recoverAll(context, home);
+      const recovered = await recoverAll(context, home, note);
       const folder = new JournalFolder(context.files, home, id);
       const done = await applyIn(context, folder, patch, signal);
       if (done.kind === "applied")
@@ -170,11 +178,13 @@ function appliedAt(
 ): Applied {
   let committed: Promise<void> | null = null;
   let rolledBack: Promise<readonly Edited[]> | null = null;
-  const commit = async (): Promise<void> => {
+  const commit = async (note: () => Promise<void>): Promise<void> => {
     try {
       await folder.commit();
-      // What stays is removed by the next one.
-      await folder.discard().catch(() => undefined);
+      // What stays is dealt with by the next one.
+      await note()
+        .then(() => folder.discard())
+        .catch(() => undefined);
     } finally {
       await lock.release();
     }
@@ -190,9 +200,10 @@ function appliedAt(
     }
   };
   return {
-    commit() {
+    scratch: folder.dir,
+    commit(note = () => Promise.resolve()) {
       if (rolledBack !== null) throw new Error("the apply was rolled back");
-      return (committed ??= explained("the patch can't be committed", commit));
+      return (committed ??= explained("the patch can't be committed", () => commit(note)));
     },
     rollBack() {
       if (committed !== null) throw new Error("the apply was committed");

@@ -1,8 +1,8 @@
 /**
  * Finishes what dead processes began: an apply that was committed is cleaned up, any other one is put
  * back. Who holds the workspace's lock is the only one to apply or to recover, so every journal that it
- * finds was left by one who is gone, or who failed to put things back himself. Every step may be killed,
- * and the next one begins again.
+ * finds was left by one who is gone, or who failed to put things back or to tell of it himself. Every
+ * step may be killed, and the next one begins again: what was done is noted before its journal goes.
  */
 import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
 import { explained } from "./explained.js";
@@ -20,9 +20,13 @@ export interface Recovery {
   readonly edited: readonly Edited[];
 }
 
+/** Where it is written down what became of an apply; until that has resolved, its journal stays. */
+export type NoteRecovery = (recovery: Recovery) => Promise<void>;
+
 export interface RecoverOptions {
   readonly owner: ProcessIdentity;
   readonly isGone: Processes["isGone"];
+  readonly note?: NoteRecovery | undefined;
 }
 
 type RecoverContext = Pick<StageContext, "files" | "repository">;
@@ -31,34 +35,37 @@ type RecoverContext = Pick<StageContext, "files" | "repository">;
 export async function recover(
   context: RecoverContext,
   home: string,
-  { owner, isGone }: RecoverOptions,
+  options: RecoverOptions,
 ): Promise<Recovery[]> {
-  return explained("the workspace can't be put back", () =>
-    recoverAlone(context, home, owner, isGone),
-  );
+  return explained("the workspace can't be put back", () => recoverAlone(context, home, options));
 }
 
 async function recoverAlone(
   context: RecoverContext,
   home: string,
-  owner: ProcessIdentity,
-  isGone: Processes["isGone"],
+  { owner, isGone, note }: RecoverOptions,
 ): Promise<Recovery[]> {
   if ((await JournalFolder.all(context.files, home)).length === 0) return [];
   const attempt = await takeLock(context.files, home, { owner, purpose: "recovery" }, isGone);
   if (attempt.kind === "busy") return [];
   try {
-    return await recoverAll(context, home);
+    return await recoverAll(context, home, note);
   } finally {
     await attempt.lock.release();
   }
 }
 
 /** For the holder of the lock. */
-export async function recoverAll(context: RecoverContext, home: string): Promise<Recovery[]> {
+export async function recoverAll(
+  context: RecoverContext,
+  home: string,
+  note?: NoteRecovery,
+): Promise<Recovery[]> {
   const done: Recovery[] = [];
   for (const folder of await JournalFolder.all(context.files, home)) {
-    done.push({ id: folder.id, ...(await recoverOne(context, folder)) });
+    const recovery = { id: folder.id, ...(await recoverOne(context, folder)) };
+    await note?.(recovery);
+    done.push(recovery);
     await folder.discard();
   }
   return done;

@@ -38,6 +38,8 @@ export interface Sandbox {
   readonly id: string;
   /** Root of the working tree; absolute, without links. */
   readonly dir: string;
+  /** A folder of ours that goes with it. */
+  readonly scratch: string;
   readonly baseCommit: string;
   /** What differs from the workspace, one line each, for people. */
   readonly notes: readonly string[];
@@ -151,6 +153,7 @@ function sandboxAt(
   return {
     id,
     dir,
+    scratch: meta,
     baseCommit: base.commit,
     notes: base.notes,
     collect: ({ signal } = {}) =>

@@ -1,0 +1,9 @@
+/** Plans killed with -9 at random moments, in brief; `npm run kills` has the long form. */
+import { expect, test } from "vitest";
+import { killPlans } from "./run.js";
+
+test("a workspace is untouched or fully changed after every kill, and nothing is left behind", async () => {
+  const { faults, kills } = await killPlans({ kills: 4, seed: 11 });
+  expect(faults).toEqual([]);
+  expect(kills.execute + kills.apply).toBe(4);
+}, 300_000);
