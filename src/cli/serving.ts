@@ -5,7 +5,7 @@
  * are recorded, requests under way are answered, the ledger is closed.
  */
 import { openLedger } from "../compose.js";
-import { planWork } from "../compose/plans.js";
+import { openPlans, planWork } from "../compose/plans.js";
 import { stallGuardOn } from "../compose/stall-guard.js";
 import { processEnvironment } from "../config.js";
 import type { Config } from "../config/settings.js";
@@ -14,6 +14,7 @@ import { createEngine } from "../engine/engine.js";
 import { createHttpApp } from "../http/app.js";
 import { createMetrics } from "../http/metrics.js";
 import type { Ledger } from "../ledger/ledger.js";
+import type { PlansHere } from "../plan/asked.js";
 import { systemClock } from "../runtime/clock.js";
 import { createLogger, type Logger } from "../runtime/logger.js";
 import { createTaskRegistry, type RegisteredTask } from "../task/registry.js";
@@ -72,11 +73,13 @@ async function start(parts: ServerParts): Promise<string | null> {
   const metrics = createMetrics({ tasks: registry.names });
   let ledger: Ledger | null = null;
   let serving: Engine | null = null;
+  let plans: PlansHere | null = null;
   // Before the server, so that it is closed after it.
   closers.add("ledger", async () => ledger?.close());
   const app = createHttpApp({
     tasks: registry,
     engine: () => serving,
+    ...(config.plansOverHttp ? { plans: () => plans } : {}),
     settings: config,
     logger,
     metrics,
@@ -91,7 +94,8 @@ async function start(parts: ServerParts): Promise<string | null> {
   ledger = await reachLedger(() => openLedger(config.store, { logger }), reach);
   if (ledger === null) return null;
   const ports = { ledger, tasks: registry, settings: config, logger };
-  const work = worker && config.plans ? planWork({ ...ports, env: processEnvironment() }) : null;
+  const env = processEnvironment();
+  const work = worker && config.plans ? planWork({ ...ports, env }) : null;
   const engine = createEngine({
     ...ports,
     ...work?.parts,
@@ -102,6 +106,7 @@ async function start(parts: ServerParts): Promise<string | null> {
   closers.add("engine", () => engine.stop());
   await reachLedger(() => engine.start(), reach);
   if (work !== null) closers.add("plans", work.sweep());
+  plans = openPlans({ ...ports, env, engine });
   serving = engine;
   return urlOf(config.host, portOf(app.server.address(), config.port));
 }

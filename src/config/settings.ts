@@ -222,6 +222,13 @@ export const SETTINGS = {
     meaning:
       "Whether a worker runs plans, whose steps are commands; off where the store's users may not run any here.",
   },
+  plans_over_http: {
+    key: "plansOverHttp",
+    env: ["JOBTABLE_PLANS_OVER_HTTP"],
+    kind: "boolean",
+    default: false,
+    meaning: "Whether plans that were used before can be executed and applied over HTTP.",
+  },
   server: {
     key: "server",
     env: ["JOBTABLE_SERVER"],

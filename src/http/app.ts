@@ -18,6 +18,7 @@ import type { Engine } from "../engine/api.js";
 import { JobtableError } from "../job/errors.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
+import type { PlansHere } from "../plan/asked.js";
 import type { TaskRegistry } from "../task/registry.js";
 import { tokenCheck } from "./auth.js";
 import { acceptJsonOnly } from "./body.js";
@@ -32,6 +33,7 @@ import { createReplies, type Replies } from "./reply.js";
 import { requestIdFrom, requestIdSource } from "./request-id.js";
 import { diagnosticsRoute } from "./routes/diagnostics.js";
 import { jobRoutes } from "./routes/jobs.js";
+import { planRoutes } from "./routes/plans.js";
 import { serviceRoutes } from "./routes/service.js";
 import { taskRoutes } from "./routes/tasks.js";
 import { SHARED_SCHEMAS } from "./schemas.js";
@@ -44,6 +46,8 @@ export interface HttpOptions {
   readonly tasks: TaskRegistry;
   /** Null until it serves. */
   readonly engine: () => Engine | null;
+  /** Null until the engine is there. Left out: plans are not served. */
+  readonly plans?: () => PlansHere | null;
   readonly settings: HttpSettings;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -64,14 +68,14 @@ const RETRY_AFTER_S = 5;
 
 /** Ready to listen. Close it before the engine's ledger; see the file's comment for what that does. */
 export function createHttpApp(options: HttpOptions): FastifyInstance {
+  const { plans } = options;
   const context: HttpContext = {
     tasks: options.tasks,
     engineIfThere: options.engine,
     get engine() {
-      const engine = options.engine();
-      if (engine === null) throw new JobtableError("not_ready", NOT_REACHED);
-      return engine;
+      return reached(options.engine());
     },
+    plans: plans === undefined ? null : () => reached(plans()),
     settings: options.settings,
     logger: options.logger,
     metrics: options.metrics,
@@ -116,10 +120,19 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     if (asyncEnabled) jobRoutes(context, replies, only, defaultTask);
     else unknown("/jobs", "job");
     unknown("/jobs/*", "job");
+    if (asyncEnabled && context.plans !== null) planRoutes(context, context.plans, replies, only);
+    else unknown("/plans", "job");
+    unknown("/plans/*", "job");
     unknown("/*", "envelope");
     done();
   });
   return app;
+}
+
+/** @throws JobtableError `not_ready` */
+function reached<Part>(part: Part | null): Part {
+  if (part === null) throw new JobtableError("not_ready", NOT_REACHED);
+  return part;
 }
 
 function createServer(

@@ -6,12 +6,13 @@
 import type { Engine } from "../engine/api.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
+import type { PlansHere } from "../plan/asked.js";
 import type { TaskRegistry } from "../task/registry.js";
 import type { HttpMeter, Metrics } from "./metrics.js";
 import type { ErrorShape } from "./wire.js";
 
 export interface HttpSettings {
-  /** Off: every /jobs path is 404. */
+  /** Off: every /jobs and /plans path is 404. */
   readonly asyncEnabled: boolean;
   /** Null: everything is open. */
   readonly authToken: string | null;
@@ -29,6 +30,8 @@ export interface HttpContext {
   readonly engineIfThere: () => Engine | null;
   /** To be asked for while a request is served, before which the gate has seen that it is there. */
   readonly engine: Engine;
+  /** As the engine; null where plans are not served: every /plans path is 404. */
+  readonly plans: (() => PlansHere) | null;
   readonly settings: HttpSettings;
   readonly logger: Logger;
   readonly metrics: Metrics;

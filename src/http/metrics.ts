@@ -1,12 +1,13 @@
 /**
  * What is counted, for Prometheus, in a registry of its own. Labels are bounded: tasks are the
- * registered ones, routes are patterns, methods the common ones; everything else is `other`.
+ * registered ones and those of plans, routes are patterns, methods the common ones; everything else is `other`.
  * Cells are made once and kept, so that counting costs next to nothing. What the
  * ledger knows is read when someone scrapes; while it is out of reach the rest is still answered.
  */
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Engine, EngineObserver } from "../engine/api.js";
 import type { Counts } from "../ledger/ledger.js";
+import { PLAN_TASKS } from "../job/payload.js";
 import { STATUSES } from "../job/state.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
 import { within } from "../runtime/within.js";
@@ -113,7 +114,7 @@ function taskMeters(registry: Registry) {
 }
 
 function createObserver(registry: Registry, tasks: readonly string[]): EngineObserver {
-  const names = new Set(tasks);
+  const names = new Set([...tasks, ...Object.values(PLAN_TASKS)]);
   const meters = taskMeters(registry);
   const of = (task: string): ReturnType<typeof meters> => meters(names.has(task) ? task : OTHER);
   return {

@@ -1,5 +1,6 @@
 /** What the OpenAPI document says of each call, and by which schema its query and parameters are checked. */
 import type { FastifySchema } from "fastify";
+import { PlanParams, PlanQuery, PlansQuery } from "./plan-schemas.js";
 import {
   errors,
   JobParams,
@@ -17,6 +18,15 @@ const run = {
   response: {
     200: reply("Success", "What the task returned"),
     ...errors("EnvelopeError", 400, 404, 413, 415, 422, 429, 504),
+  },
+};
+
+const startPlan = {
+  tags: ["plans"],
+  params: PlanParams,
+  response: {
+    202: reply("PlanAccepted", "Recorded", ["Location"]),
+    ...errors("JobError", 400, 404, 409, 422, 429),
   },
 };
 
@@ -92,6 +102,56 @@ export const OPERATIONS = {
     params: JobParams,
     response: {
       200: reply("Success", "What the task returned"),
+      ...errors("JobError", 404, 409),
+    },
+  },
+
+  plans: {
+    tags: ["plans"],
+    operationId: "plans",
+    summary: "Plans, last used first",
+    querystring: PlansQuery,
+    response: { 200: reply("PlanList", "The plans"), ...errors("JobError", 422) },
+  },
+  plan: {
+    tags: ["plans"],
+    operationId: "plan",
+    summary: "A plan, with the newest run of each phase",
+    params: PlanParams,
+    querystring: PlanQuery,
+    response: { 200: reply("Plan", "The plan"), ...errors("JobError", 404, 422) },
+  },
+  planDiff: {
+    tags: ["plans"],
+    operationId: "planDiff",
+    summary: "The newest patch of a plan",
+    params: PlanParams,
+    response: {
+      200: {
+        description: "For git apply",
+        content: { "text/x-diff": { schema: { type: "string", format: "binary" } } },
+      },
+      ...errors("JobError", 404),
+    },
+  },
+  executePlan: {
+    ...startPlan,
+    operationId: "executePlan",
+    summary: "Execute a plan that was used before, as a job",
+  },
+  applyPlan: {
+    ...startPlan,
+    operationId: "applyPlan",
+    summary: "Apply the patch of the last execute, as a job",
+  },
+  cancelPlan: {
+    tags: ["plans"],
+    operationId: "cancelPlan",
+    summary: "Cancel the phase that waits or runs",
+    params: PlanParams,
+    response: {
+      200: reply("Cancelled", "It was waiting, and is cancelled"),
+      202: reply("Cancelled", "It is running, and was told"),
       ...errors("JobError", 404, 409),
     },
   },

@@ -1,6 +1,6 @@
 /**
  * The one place where replies leave: headers that every reply carries, the shape of a refusal, and
- * the count of what was answered. Replies are JSON text; Fastify serialises nothing.
+ * the count of what was answered. Replies are JSON text, or bytes; Fastify serialises nothing.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HttpContext } from "./context.js";
@@ -13,15 +13,15 @@ const CLIENT_GONE = 499;
 
 export interface Replies {
   /** @param type left out: JSON. */
-  answer(reply: FastifyReply, status: number, body: string, type?: string): void;
+  answer(reply: FastifyReply, status: number, body: string | Buffer, type?: string): void;
   refuse(reply: FastifyReply, problem: Problem): void;
   /** Nobody listens any more: forgets the reply and counts it. */
   abandon(reply: FastifyReply): void;
 }
 
-/** Below /jobs errors are `{"error"}`, elsewhere the envelope; also for paths that no route knows. */
+/** Below /jobs and /plans errors are `{"error"}`, elsewhere the envelope; also for paths that no route knows. */
 export function shapeOf(url: string): ErrorShape {
-  return /^\/jobs(?:[/?#]|$)/.test(url) ? "job" : "envelope";
+  return /^\/(?:jobs|plans)(?:[/?#]|$)/.test(url) ? "job" : "envelope";
 }
 
 export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "metrics">): Replies {
@@ -33,7 +33,12 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
       entry.meter(request.method).ended(status, (clock.monotonicMs() - request.startedMs) / 1_000);
   }
 
-  function answer(reply: FastifyReply, status: number, body: string, type = JSON_TYPE): void {
+  function answer(
+    reply: FastifyReply,
+    status: number,
+    body: string | Buffer,
+    type = JSON_TYPE,
+  ): void {
     const { request } = reply;
     const { id, requestId } = request;
     void reply

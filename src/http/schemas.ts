@@ -13,6 +13,7 @@ import {
 } from "../job/limits.js";
 import { ALL_STATUSES } from "../job/state.js";
 import { Diagnostics } from "./diagnostics-schema.js";
+import { PLAN_SCHEMAS } from "./plan-schemas.js";
 import { ALL_STATES } from "./wire.js";
 
 export const DEFAULT_LIST_LIMIT = 50;
@@ -236,12 +237,14 @@ export const SHARED_SCHEMAS = [
       error: Type.String(),
       code: Type.Optional(Type.Integer()),
       reason: Type.Optional(Type.String()),
+      job_id: Type.Optional(Type.String({ description: "The job that holds the plan" })),
       req_id: Type.Optional(Type.String()),
       ...errorParts,
     },
     { $id: "JobError" },
   ),
   Diagnostics,
+  ...PLAN_SCHEMAS,
   Type.Object({ status: Type.Literal("ok") }, { $id: "Alive" }),
   Type.Object(
     { status: words(["ready", "not ready"]), reason: Type.Optional(Type.String()) },

@@ -4,7 +4,7 @@
  * recorded, without being parsed again.
  */
 import { formatJobId, formatPlanId } from "../job/id.js";
-import type { AttemptError, Job } from "../job/job.js";
+import type { AttemptError, Job, Phase } from "../job/job.js";
 import { ALL_STATUSES, type Status } from "../job/state.js";
 
 /** status (table) -> state (wire); the compiler asks for a word for every status. */
@@ -77,13 +77,15 @@ export interface Problem {
   readonly known?: readonly string[];
   /** Why the job is in the state it is in. */
   readonly reason?: string;
+  /** The job that is in the way, as people see it. */
+  readonly jobId?: string;
   /** Whole seconds, for `Retry-After`. */
   readonly retryAfterS?: number;
   /** For `Allow`. */
   readonly allow?: string;
 }
 
-/** `envelope`: synchronous paths. `job`: everything at and below /jobs. */
+/** `envelope`: synchronous paths. `job`: everything at and below /jobs and /plans. */
 export type ErrorShape = "envelope" | "job";
 
 /** The envelope of a success around a result's JSON text. `reqId` is null for a job that no request made. */
@@ -103,6 +105,7 @@ export function problemJson(problem: Problem, shape: ErrorShape, reqId: string):
     issues: problem.issues,
     known: problem.known,
     reason: problem.reason,
+    job_id: problem.jobId,
     // An inner failure is found again in the log by this id.
     ...(shape === "job" && problem.fault === "internal" ? { req_id: reqId } : {}),
   });
@@ -111,6 +114,22 @@ export function problemJson(problem: Problem, shape: ErrorShape, reqId: string):
 /** The answer to an accepted submit. @param jobId as people see it. */
 export function acceptedJson(jobId: string, state: State): string {
   return `{"job_id":"${jobId}","state":"${state}","poll_url":"/jobs/${jobId}","result_url":"/jobs/${jobId}/result"}`;
+}
+
+/** The answer to an accepted phase of a plan. Ids are as people see them. */
+export function planAcceptedJson(accepted: {
+  readonly jobId: string;
+  readonly planId: string;
+  readonly phase: Phase;
+  readonly state: State;
+}): string {
+  const { jobId, planId, phase, state } = accepted;
+  const head = { job_id: jobId, plan_id: planId, phase, state };
+  return JSON.stringify({
+    ...head,
+    poll_url: `/jobs/${jobId}`,
+    result_url: `/jobs/${jobId}/result`,
+  });
 }
 
 /** @param nowMs wall time; a ledger's clock may run ahead of it, which must not make a time negative. */
