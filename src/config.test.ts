@@ -53,6 +53,7 @@ describe("the defaults", () => {
       defaultTask: null,
       store: "sqlite:.jobtable/jobs.db",
       plans: true,
+      plansOverHttp: false,
       server: null,
       logLevel: "info",
     } satisfies Config);

@@ -38,8 +38,9 @@ const INPUTS = {
 async function documentOf(
   names: readonly string[],
   settings: Parameters<typeof appOn>[1] = {},
+  options: Parameters<typeof appOn>[2] = {},
 ): Promise<Document> {
-  const app = appOn({ tasks: registry(names, INPUTS) }, settings);
+  const app = appOn({ tasks: registry(names, INPUTS) }, settings, options);
   apps.push(app);
   return (await app.inject("/openapi.json")).json<Document>();
 }
@@ -137,6 +138,25 @@ describe("the OpenAPI document", () => {
       expect.arrayContaining(["200", "202", "404", "409"]),
     );
     expect(paths["/jobs"]?.["post"]?.responses["202"]).toHaveProperty("headers.Location");
+  });
+
+  test("has the plans where they are served, and only there", async () => {
+    const document = await documentOf(["ocr"], { authToken: "t" }, { plans: () => null });
+    const calls = Object.entries(document.paths)
+      .filter(([path]) => path.startsWith("/plans"))
+      .flatMap(([path, operations]) => Object.keys(operations).map((verb) => `${verb} ${path}`));
+    expect(calls.sort()).toEqual([
+      "get /plans",
+      "get /plans/{id}",
+      "get /plans/{id}/diff",
+      "post /plans/{id}/apply",
+      "post /plans/{id}/cancel",
+      "post /plans/{id}/execute",
+    ]);
+    for (const ref of refs(document)) expect(resolve(document, ref), ref).toBeTypeOf("object");
+    expect(document.paths["/plans/{id}/execute"]?.["post"]).toMatchObject({
+      security: [{ bearer: [] }],
+    });
   });
 
   test("carries each task's input, moved to where it now stands", async () => {

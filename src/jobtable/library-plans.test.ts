@@ -7,8 +7,11 @@ import {
   createJobtable,
   createTestJobtable,
   task,
+  type Job,
   type Jobtable,
   type JobtableOptions,
+  type PlanObject,
+  type PlanRef,
   type PlanStart,
 } from "../index.js";
 
@@ -24,7 +27,7 @@ const opened: Jobtable<Tasks>[] = [];
 
 beforeEach(() => {
   scratch = new Scratch();
-  root = scratch.repository("app", { "a.txt": "one\n", "log.js": "log.warning(1);\n" });
+  root = scratch.repository("app", { "a.txt": "one\n", "motto.txt": "hello\n" });
 });
 afterEach(async () => {
   for (const jobtable of opened.splice(0)) await jobtable.stop();
@@ -121,6 +124,52 @@ test("what can't be is told by a code", async () => {
     plans.execute({ ...planOf("true"), workspace: scratch.path("home") }),
   ).rejects.toEqual(wrong("invalid_workspace"));
   await expect(plans.list({ limit: 0 })).rejects.toEqual(wrong("invalid_input"));
+});
+
+/** The first block of code after a heading, as a function of what it finds in scope. */
+function docCode(page: string, heading: string): (...given: unknown[]) => Promise<void> {
+  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8");
+  const [, code] = /```ts\n([\s\S]*?)```/.exec(text.slice(text.indexOf(heading))) ?? [];
+  if (code === undefined) throw new Error(`${page}: no code after ${heading}`);
+  // What the pages show is plain JavaScript. Without this it could say anything.
+  const wrapped = `export default async (jobtable, createJobtable) => {\n${code}\n}`;
+  return async (...given) => {
+    const url = `data:text/javascript,${encodeURIComponent(wrapped)}`;
+    const module = (await import(/* @vite-ignore */ url)) as {
+      default: (...given: unknown[]) => Promise<void>;
+    };
+    await module.default(...given);
+  };
+}
+
+test("the code of docs/library.md and docs/plans.md runs", async () => {
+  const jobtable = open();
+  await jobtable.start();
+  const applied: (Job | null)[] = [];
+  // Both name paths of their own, which lead here.
+  const file = scratch.path("rename.json");
+  scratch.write(file, JSON.stringify(planOf("echo two >> a.txt")));
+  const here: object = {
+    wait: jobtable.wait.bind(jobtable),
+    start: async () => undefined,
+    plans: {
+      execute: (plan: unknown) =>
+        jobtable.plans.execute(
+          typeof plan === "string" ? file : { ...(plan as PlanObject), workspace: root },
+        ),
+      check: jobtable.plans.check.bind(jobtable.plans),
+      diff: jobtable.plans.diff.bind(jobtable.plans),
+      apply: async (plan: PlanRef) => {
+        const { job } = await jobtable.plans.apply(plan);
+        applied.push(await jobtable.wait(job, { timeoutMs: 25_000 }));
+      },
+    },
+  };
+  await docCode("library.md", "## Plans\n")(here);
+  await docCode("plans.md", "## From a program\n")(null, () => here);
+  expect(applied.map((job) => job?.status)).toEqual(["succeeded", "succeeded"]);
+  expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("one\ntwo\n");
+  expect(readFileSync(join(root, "loud.txt"), "utf8")).toBe("HELLO\n");
 });
 
 test("a test jobtable has none, and says so", async () => {

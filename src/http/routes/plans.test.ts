@@ -1,7 +1,6 @@
 /** Plans over HTTP: a real repository, the real engine with a worker for plans, the memory ledger. */
 import type { FastifyInstance } from "fastify";
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SETTINGS } from "../../../test/http/scripted-engine.js";
 import { Scratch } from "../../../test/plan/scratch.js";
