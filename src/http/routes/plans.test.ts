@@ -153,7 +153,9 @@ test("a plan that was used is executed, looked at and applied, as its file is no
   expect(plan).toMatchObject({ name: "edit", workspace: root, execute: { state: "done" } });
   expect(JSON.stringify(plan)).not.toContain('"log":');
   const ulid = String(planId).replace("plan_", "");
-  expect(JSON.stringify((await rig.get(`/plans/${ulid}?logs=true`)).json)).toContain('"log":"said\\n"');
+  expect(JSON.stringify((await rig.get(`/plans/${ulid}?logs=true`)).json)).toContain(
+    '"log":"said\\n"',
+  );
   expect((await rig.get(`/plans/${ulid}?logs=yes`)).status).toBe(422);
   expect((await rig.get("/plans?limit=1")).json).toMatchObject({ plans: [{ plan_id: planId }] });
 
