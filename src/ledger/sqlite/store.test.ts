@@ -187,6 +187,25 @@ describe("what waits for the disk", () => {
     },
   );
 
+  test("so is what is told of plans, their steps apart", () => {
+    const store = open();
+    const [planId, jobId] = [newId(), newId()];
+    const plan = { planId, name: "tidy", workspace: "/repo", file: null };
+    const began = { jobId, planId, phase: "apply", definitionJson: "{}" } as const;
+    const step = { jobId, step: 0, recordJson: "{}", log: "" };
+    const operations: readonly (readonly [Operation, string])[] = [
+      [{ verb: "usePlan", plan }, "FULL"],
+      [{ verb: "beginRun", run: began }, "FULL"],
+      [{ verb: "writeStep", step }, "NORMAL"],
+      [{ verb: "finishRun", outcome: { jobId, outcomeJson: "{}" } }, "FULL"],
+    ];
+    for (const [operation, level] of operations) {
+      claimAlone(store);
+      expect(run(store, operation)[0]?.failed).toBe(false);
+      expect(commits()).toEqual([level]);
+    }
+  });
+
   test("so is what runs again call by call, since one was at fault", () => {
     const store = open();
     claimAlone(store);
