@@ -131,8 +131,8 @@ function docCode(page: string, heading: string): (...given: unknown[]) => Promis
   const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8");
   const [, code] = /```ts\n([\s\S]*?)```/.exec(text.slice(text.indexOf(heading))) ?? [];
   if (code === undefined) throw new Error(`${page}: no code after ${heading}`);
-  // What the pages show is plain JavaScript. Without this it could say anything.
-  const wrapped = `export default async (jobtable, createJobtable) => {\n${code}\n}`;
+  // It is plain JavaScript. In a block of its own it may declare a jobtable of its own.
+  const wrapped = `export default async (jobtable, createJobtable) => {{\n${code}\n}}`;
   return async (...given) => {
     const url = `data:text/javascript,${encodeURIComponent(wrapped)}`;
     const module = (await import(/* @vite-ignore */ url)) as {
