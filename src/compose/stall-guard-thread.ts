@@ -2,7 +2,8 @@
  * The entry of the stall guard's thread. It looks at the shared number; where that stands still for a
  * third of `worker_timeout`, it opens the ledger and beats for the worker, again each third, until the
  * number moves (then it closes the ledger) or `job_timeout` has passed. A beat that fails is tried
- * again at the next look. Its end is the message `stop`, or the end of the process.
+ * again at the next look. Time for which the whole process was stopped is left out (turn-watch.ts).
+ * Its end is the message `stop`, or the end of the process.
  *
  * Where there is no time for that, the ledger is opened ahead, and stays open.
  */
@@ -17,6 +18,7 @@ import {
   type GuardData,
   type ToGuard,
 } from "./stall-guard-protocol.js";
+import { TurnWatch } from "./turn-watch.js";
 
 const BEATS_PER_TIMEOUT = 3;
 
@@ -27,8 +29,7 @@ class StallGuardThread {
   readonly #isOpenAhead: boolean;
   #row: WorkerBeat | null = null;
   #ledger: Ledger | null = null;
-  #seenTurns = -1;
-  #movedMs = systemClock.monotonicMs();
+  readonly #watch: TurnWatch;
   #beatenMs = -Infinity;
   #beats = 0;
   #stopped = false;
@@ -39,6 +40,7 @@ class StallGuardThread {
     this.#data = data;
     this.#port = port;
     this.#beatEveryMs = data.workerTimeoutMs / BEATS_PER_TIMEOUT;
+    this.#watch = new TurnWatch(data.lookEveryMs, systemClock.monotonicMs());
     this.#isOpenAhead = opensAhead(data);
     port.on("message", (message: ToGuard) => {
       if (message.type === "row") this.#row = message.row;
@@ -70,31 +72,30 @@ class StallGuardThread {
 
   #lookAgain(): void {
     if (this.#stopped) return;
-    this.#cancelLook = systemClock.timer(this.#data.lookEveryMs, () => {
-      this.#looking = this.#look().then(() => {
+    const { lookEveryMs } = this.#data;
+    const dueMs = systemClock.monotonicMs() + lookEveryMs;
+    this.#cancelLook = systemClock.timer(lookEveryMs, () => {
+      this.#looking = this.#look(dueMs).then(() => {
         this.#lookAgain();
       });
     });
   }
 
-  async #look(): Promise<void> {
+  async #look(dueMs: number): Promise<void> {
     const nowMs = systemClock.monotonicMs();
     const turns = Atomics.load(this.#data.turns, 0);
-    if (turns !== this.#seenTurns) {
-      this.#seenTurns = turns;
-      await this.#moved(nowMs);
+    const { moved, heldUpMs } = this.#watch.look({ nowMs, dueMs, turns });
+    if (moved) {
+      await this.#moved(heldUpMs);
       return;
     }
-    const heldUpMs = nowMs - this.#movedMs;
     if (heldUpMs < this.#beatEveryMs || heldUpMs > this.#data.jobTimeoutMs) return;
     if (nowMs - this.#beatenMs >= this.#beatEveryMs) await this.#beat(nowMs);
   }
 
-  async #moved(nowMs: number): Promise<void> {
-    if (this.#beats > 0)
-      this.#say({ type: "covered", heldUpMs: nowMs - this.#movedMs, beats: this.#beats });
+  async #moved(heldUpMs: number): Promise<void> {
+    if (this.#beats > 0) this.#say({ type: "covered", heldUpMs, beats: this.#beats });
     this.#beats = 0;
-    this.#movedMs = nowMs;
     if (!this.#isOpenAhead) await this.#closeLedger();
   }
 
