@@ -66,6 +66,19 @@ describe("a jobtable for tests", () => {
     expect(await jobtable.result(job)).toMatchObject({ output: { attempt: 9 } });
   });
 
+  test("keeps what has ended, however far its clock jumps and however many there are", async () => {
+    jobtable = create();
+    const first = await jobtable.submit("mail", { to: "first", failures: 0 });
+    await jobtable.idle();
+    const one = { task: "mail" as const, input: { to: "many", failures: 0 } };
+    const many = await jobtable.submitMany(Array.from({ length: 99 }, () => one));
+    await jobtable.idle();
+    await jobtable.submit("chain", 60, { delayMs: 300 * 86_400_000 });
+    await jobtable.idle();
+    expect(await jobtable.result(first)).toMatchObject({ output: { attempt: 1 } });
+    expect(await jobtable.result(many[0] ?? "")).toMatchObject({ output: { attempt: 1 } });
+  });
+
   test("says what is left when its time is up", async () => {
     jobtable = create();
     const { jobId } = await jobtable.submit("deaf", null);

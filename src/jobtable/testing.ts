@@ -18,6 +18,11 @@ import type { TestJobtable, TestJobtableOptions } from "./api.js";
 import { LibraryJobtable } from "./library.js";
 
 const IDLE_WITHIN_MS = 4_000;
+/**
+ * What a test has run stays for it to look at, though its clock may jump by years: the most that the
+ * settings allow, and as many jobs as a store on disk keeps.
+ */
+const KEPT = { asyncJobTtlMs: 10 * 365 * 86_400_000, asyncMaxCompleted: 100_000 };
 /** Nothing is told of more of them. */
 const SHOWN = 5;
 
@@ -28,8 +33,9 @@ const SHOWN = 5;
 export function createTestJobtable<const Tasks extends readonly Task[]>({
   tasks,
   logger,
-  ...settings
+  ...given
 }: TestJobtableOptions<Tasks>): TestJobtable<Tasks> {
+  const settings = { ...KEPT, ...given };
   const registry = createTaskRegistry(defineForTest(tasks));
   const clock = new SkippingClock();
   const jobtable = new LibraryJobtable<Tasks>(async () => {
