@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { LiveText } from "./live-text.js";
 
@@ -26,6 +27,35 @@ test("each text takes the place of the one before", () => {
   expect(written()).toBe("\r\u001b[J");
   live.clear();
   expect(written()).toBe("");
+});
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "%s takes it off the screen, then ends the process",
+  (signal) => {
+    const said: string[] = [];
+    const process = Object.assign(new EventEmitter(), {
+      pid: 42,
+      kill: (pid: number, sent: string) => {
+        // Nobody is left who would catch it.
+        said.push(`${String(process.listenerCount(sent))} ${sent} ${String(pid)}`);
+      },
+    });
+    const live = new LiveText({ write: (text) => said.push(text) }, process);
+    live.show("pending");
+    live.show("running");
+    process.emit(signal, signal);
+    expect(said).toEqual(["pending", "\r\u001b[Jrunning", "\r\u001b[J", `0 ${signal} 42`]);
+  },
+);
+
+test("what is not on the screen leaves signals alone", () => {
+  const process = Object.assign(new EventEmitter(), { pid: 42, kill: () => undefined });
+  const live = new LiveText({ write: () => undefined }, process);
+  expect(process.eventNames()).toEqual([]);
+  live.show("pending");
+  expect(process.eventNames()).toEqual(["SIGINT", "SIGTERM"]);
+  live.clear();
+  expect(process.eventNames()).toEqual([]);
 });
 
 test("no line wraps, and what does not fit is left out, or the way back would be lost", () => {

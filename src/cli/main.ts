@@ -9,7 +9,7 @@ import { runCommandLine } from "./program.js";
 import { createTerminal } from "./terminal.js";
 
 const release = keepAlive();
-const terminal = createTerminal(process, processEnvironment());
+const terminal = createTerminal(process, processEnvironment(), process);
 const code = await runCommandLine(process.argv.slice(2), {
   terminal,
   exit: (at) => process.exit(at),

@@ -3,7 +3,7 @@
  * error. A reader of our output that goes away (`| head`) is no trouble.
  */
 import type { Readable, Writable } from "node:stream";
-import { LiveText } from "./live-text.js";
+import { LiveText, type Signals } from "./live-text.js";
 import { wantsColour, type Look } from "./look.js";
 import { clean } from "./text.js";
 
@@ -38,16 +38,18 @@ export interface Streams {
   readonly stderr: Output;
 }
 
+/** @param signals where those arrive that end the process; null: nowhere. */
 export function createTerminal(
   { stdin, stdout, stderr }: Streams,
   env: Readonly<Record<string, string | undefined>> = {},
+  signals: Signals | null = null,
 ): Terminal {
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") throw error;
     });
   const live = (stream: Output): LiveText | null =>
-    stream.isTTY === true && env["TERM"] !== "dumb" ? new LiveText(stream) : null;
+    stream.isTTY === true && env["TERM"] !== "dumb" ? new LiveText(stream, signals) : null;
   return {
     print: (text) => void stdout.write(`${text}\n`),
     complain: (text) => void stderr.write(`jobtable: ${oneLine(text)}\n`),
