@@ -15,7 +15,7 @@ const HTTP = "src/http/";
 const COMPOSE = "src/compose(\\.ts$|/)";
 const JOBTABLE = "src/jobtable(\\.ts$|/)";
 const PLAN = "src/plan/";
-const CLIENT = "src/client/";
+const CLIENT = "src/client(\\.ts$|/)";
 const STORES = ["memory", "sqlite", "postgres"];
 const STORE = `src/ledger/(${STORES.join("|")})/`;
 
@@ -44,7 +44,11 @@ const LAYERS = [
     may: ["src/plan/definition\\.ts$", TASK, JOB, RUNTIME],
   },
   { name: "client", of: CLIENT, may: [JOB, "src/http/wire"] },
-  { name: "compose", of: COMPOSE, may: [STORE, PLAN, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME] },
+  {
+    name: "compose",
+    of: COMPOSE,
+    may: [STORE, PLAN, ENGINE, CONTRACT, CONFIG, TASK, JOB, RUNTIME],
+  },
   {
     name: "jobtable",
     of: JOBTABLE,
@@ -63,8 +67,8 @@ const LAYERS = [
 ];
 
 const TEST = "\\.test\\.ts$";
-/** What is started rather than imported: the command line, the library, and worker threads. */
-const ENTRIES = ["^src/cli/main\\.ts$", "^src/index\\.ts$", "-thread\\.ts$"];
+/** What is started or imported from outside: the command line, the library, its client, and worker threads. */
+const ENTRIES = ["^src/cli/main\\.ts$", "^src/index\\.ts$", "^src/client\\.ts$", "-thread\\.ts$"];
 const anchored = (patterns) => patterns.map((pattern) => `^${pattern}`);
 
 const layerRules = LAYERS.map(({ name, of, may }) => ({

@@ -1,6 +1,7 @@
 /**
  * Installs the package as a user would: packed, into an empty folder, with its dependencies from the
- * registry. Then serves a task that the user wrote in TypeScript and asks it. `npm run check` does
+ * registry. Then serves a task that the user wrote in TypeScript and asks it, by hand and with the
+ * client. `npm run check` does
  * this in CI only: it compiles better-sqlite3 once more where no prebuilt binary can be fetched.
  */
 import assert from "node:assert/strict";
@@ -10,7 +11,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = mkdtempSync(join(tmpdir(), "jobtable-pack-"));
@@ -23,9 +24,29 @@ export default task<{ name: string }, string>({
   run: ({ name }, ctx) => \`Hello, \${name}, on attempt \${ctx.attempt}\`,
 });
 `;
+/** Checked as TypeScript, and run as it is. */
+const ASK = `import { hasEnded, JobtableClient } from "jobtable/client";
+
+export async function ask(/** @type {string} */ server) {
+  const client = new JobtableClient({ server });
+  const answer = await client.submit({ task: "hello", input: { name: "Grace" } });
+  if (answer.kind === "refused") return answer.message;
+  let job = await client.get(answer.jobId);
+  while (job !== null && !hasEnded(job)) job = await client.wait(answer.jobId, 30_000);
+  const result = await client.result(answer.jobId);
+  return result.kind === "done" ? result.envelopeJson : result.kind;
+}
+`;
 const TSCONFIG = {
-  compilerOptions: { strict: true, module: "nodenext", target: "es2023", types: [], noEmit: true },
-  include: ["tasks"],
+  compilerOptions: {
+    strict: true,
+    module: "nodenext",
+    target: "es2023",
+    types: [],
+    checkJs: true,
+    noEmit: true,
+  },
+  include: ["tasks", "ask.js"],
 };
 
 function install() {
@@ -36,6 +57,7 @@ function install() {
   for (const needed of [
     "dist/cli/main.js",
     "dist/index.d.ts",
+    "dist/client.d.ts",
     "schemas/plan.schema.json",
     "LICENSE",
     "CHANGELOG.md",
@@ -73,6 +95,8 @@ async function serveAndAsk() {
     const result = await (await fetch(`${url}/jobs/${jobId}/result`)).json();
     assert.equal(result.data, "Hello, Ada, on attempt 1");
     assert.equal((await (await post("/tasks/hello")).json()).code, 0);
+    const { ask } = await import(pathToFileURL(join(folder, "ask.js")).href);
+    assert.equal(JSON.parse(await ask(url)).data, "Hello, Grace, on attempt 1");
   } finally {
     server.kill("SIGTERM");
   }
@@ -84,6 +108,7 @@ try {
   install();
   mkdirSync(join(folder, "tasks"));
   writeFileSync(join(folder, "tasks/hello.ts"), TASK);
+  writeFileSync(join(folder, "ask.js"), ASK);
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(TSCONFIG));
   execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { stdio: "inherit" });
   await serveAndAsk();

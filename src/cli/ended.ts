@@ -1,8 +1,7 @@
 /** Telling how a job ended: the result on standard output, a failure on standard error. */
 import type { Jobs } from "../client/jobs.js";
-import type { JobView } from "../client/replies.js";
+import { hasEnded, type JobView } from "../client/replies.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
-import { hasEnded } from "./follow.js";
 import { indentJson, safeJson } from "./text.js";
 import type { Invocation } from "./verb.js";
 

@@ -4,9 +4,7 @@
  */
 import { ClientError } from "../client/transport.js";
 import type { Jobs } from "../client/jobs.js";
-import type { JobView } from "../client/replies.js";
-import { statusOf } from "../http/wire.js";
-import { isTerminal } from "../job/state.js";
+import { hasEnded, type JobView } from "../client/replies.js";
 import type { Clock } from "../runtime/clock.js";
 import { jobLine } from "./job-text.js";
 import type { Terminal } from "./terminal.js";
@@ -24,11 +22,6 @@ export interface FollowOptions {
   /** Whether someone sees each look. */
   readonly watched: boolean;
   readonly seen?: (job: JobView) => void;
-}
-
-export function hasEnded({ state }: JobView): boolean {
-  const status = statusOf(state);
-  return status !== undefined && isTerminal(status);
 }
 
 /** @returns the last look: not ended where the time has passed, or where the job was forgotten. */

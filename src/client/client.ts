@@ -29,28 +29,42 @@ const PAGE = 200;
 /** Proxies drop what is silent for a minute. */
 const LONGEST_POLL_MS = 50_000;
 
+/**
+ * A server's jobs. What is expected is answered, refusals too; a call rejects with a `ClientError`
+ * where nothing answers, the server can't work, the token is wrong, or what answers is no jobtable.
+ * A call that was rejected may have been heard: send it again with its idempotency key.
+ */
 export class JobtableClient implements Jobs {
   readonly #transport: Transport;
 
+  /** @throws ClientError where `server` is no http address. */
   constructor(options: TransportOptions) {
     this.#transport = new Transport(options);
   }
 
+  /** Records a job. Answers when it is on disk, or why it was refused. */
   async submit(request: SubmitRequest): Promise<SubmitAnswer> {
     const call: Call = { method: "POST", path: "jobs", body: submitBody(request) };
     return this.#accepted(call, await this.#transport.send(call));
   }
 
+  /** One look; null where unknown. */
   async get(jobId: string): Promise<JobView | null> {
     return this.#job({ method: "GET", path: jobPath(jobId) });
   }
 
+  /**
+   * Answers as soon as the state differs from the one at entry, at once for a job that has ended; else
+   * when `timeoutMs` has passed, or 50 s, which is what proxies let pass. Null where unknown. So wait in
+   * a loop until `hasEnded`.
+   */
   async wait(jobId: string, timeoutMs: number): Promise<JobView | null> {
     const extraMs = Math.min(Math.max(1, Math.ceil(timeoutMs)), LONGEST_POLL_MS);
     const path = `${jobPath(jobId)}/wait?timeout=${extraMs}`;
     return this.#job({ method: "GET", path, extraMs });
   }
 
+  /** What the task returned, or why there is nothing. As often as asked, while the job is kept. */
   async result(jobId: string): Promise<ResultAnswer> {
     const call: Call = { method: "GET", path: `${jobPath(jobId)}/result` };
     const reply = await this.#transport.send(call);
@@ -59,6 +73,7 @@ export class JobtableClient implements Jobs {
     return this.#refused(call, reply);
   }
 
+  /** Ends a job that waits; tells one that runs to stop, and its worker records the end. */
   async cancel(jobId: string): Promise<CancelAnswer> {
     const call: Call = { method: "DELETE", path: jobPath(jobId) };
     const reply = await this.#transport.send(call);
@@ -68,6 +83,7 @@ export class JobtableClient implements Jobs {
     return { kind: reply.status === 200 ? "cancelled" : "requested", jobId: id, state };
   }
 
+  /** Runs once more what has ended, as a new job with the same input and options. */
   async retry(jobId: string, { idempotencyKey }: RetryOptions = {}): Promise<RetryAnswer> {
     const path = `${jobPath(jobId)}/retry`;
     const headers = idempotencyKey === undefined ? {} : keyHeader(idempotencyKey);
@@ -77,6 +93,7 @@ export class JobtableClient implements Jobs {
     return isUnknownJob(reply) ? { kind: "unknown" } : this.#accepted(call, reply);
   }
 
+  /** Newest first, up to `limit`, however many requests that takes. */
   async list({ limit, cursor, states, task, plan }: JobsQuery): Promise<JobPageView> {
     const jobs: JobView[] = [];
     let next = cursor;
@@ -93,12 +110,13 @@ export class JobtableClient implements Jobs {
     return next === undefined ? { jobs } : { jobs, next_cursor: next };
   }
 
-  /** The API tells of workers with all the rest. */
+  /** Whether a worker that lives runs the job's task. The API tells of workers with all the rest. */
   async isServed({ task }: JobView): Promise<boolean> {
     const { workers } = await this.diagnose();
     return workers.some(({ state, tasks }) => state === "running" && tasks.includes(task));
   }
 
+  /** How things stand, and what is wrong: `GET /diagnostics`. */
   async diagnose(): Promise<DiagnosticsView> {
     const call: Call = { method: "GET", path: "diagnostics" };
     const reply = await this.#transport.send(call);

@@ -2,8 +2,8 @@
  * What the API answers, as types: the JSON of docs/http.md, field for field. Fields may be added to
  * any of these by a newer server.
  */
-import type { State } from "../http/wire.js";
-import type { Status } from "../job/state.js";
+import { statusOf, type State } from "../http/wire.js";
+import { isTerminal, type Status } from "../job/state.js";
 
 /** `GET /jobs/{id}`. Times are ISO 8601, UTC. */
 export interface JobView {
@@ -31,6 +31,12 @@ export interface JobView {
   /** Of attempts that were queued again, oldest first. */
   readonly attempt_errors?: readonly AttemptErrorView[];
   readonly progress?: unknown;
+}
+
+/** Whether its state is one that it will not leave: `done`, `failed`, `timeout` or `cancelled`. */
+export function hasEnded({ state }: Pick<JobView, "state">): boolean {
+  const status = statusOf(state);
+  return status !== undefined && isTerminal(status);
 }
 
 export interface AttemptErrorView {

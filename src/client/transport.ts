@@ -56,8 +56,11 @@ export class Transport {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: Fetch;
 
+  /** @throws ClientError `unexpected` where `server` is no http address. */
   constructor({ server, token = null, fetch: own = fetch }: TransportOptions) {
     this.#base = server.endsWith("/") ? server : `${server}/`;
+    if (!/^https?:\/\//.test(server) || !URL.canParse(server))
+      throw this.#error("unexpected", "that is no address; expected http://HOST:PORT");
     this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
     this.#fetch = own;
   }
@@ -68,7 +71,7 @@ export class Transport {
     if (status === 401)
       throw this.#error(
         "unauthorized",
-        "it asks for a token, or for another one; give --token or JOBTABLE_AUTH_TOKEN",
+        "it asks for a token, or for another one: the option token; on the command line --token or JOBTABLE_AUTH_TOKEN",
       );
     if (status >= 300 && status < 400)
       throw this.#error("unexpected", `it redirects to ${headers.get("location") ?? "elsewhere"}`);
