@@ -25,3 +25,24 @@ export interface PhaseOutcome {
 export function readOutcome(json: string): PhaseOutcome {
   return JSON.parse(json) as PhaseOutcome;
 }
+
+/** A record is bounded: of the changes of a whole tree the first ones are listed, and all are in the patch. */
+const MAX_LISTED_CHARS = 4 * 1024 * 1024;
+/** Of one entry as JSON, its paths apart. */
+const ENTRY_CHARS = 120;
+
+/** Those that are listed, and a note where some are not. */
+export function listed(
+  files: readonly FileSummary[],
+  maxChars = MAX_LISTED_CHARS,
+): Pick<PhaseOutcome, "files" | "notes"> {
+  let left = maxChars;
+  const end = files.findIndex(({ path, from }) => {
+    // Each character of a path may become six in JSON.
+    left -= ENTRY_CHARS + 6 * (path.length + (from?.length ?? 0));
+    return left < 0;
+  });
+  if (end === -1) return { files, notes: [] };
+  const note = `${String(files.length)} files changed, of which the first ${String(end)} are listed; the patch has all`;
+  return { files: files.slice(0, end), notes: [note] };
+}

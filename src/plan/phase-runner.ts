@@ -24,7 +24,7 @@ import { executedRun } from "./applicable.js";
 import type { Applied } from "./apply/apply.js";
 import { stepsOf, type PlanDefinition } from "./definition.js";
 import type { Environment } from "./git/environment.js";
-import type { PhaseOutcome } from "./outcome.js";
+import { listed, type PhaseOutcome } from "./outcome.js";
 import { messageOf, patchConflict, PhaseFailed, planGone, workspaceBusy } from "./phase-failed.js";
 import { recoverAndNote, recoveryNote } from "./recovered.js";
 import { StepRecorder } from "./step-recorder.js";
@@ -128,7 +128,9 @@ class PhaseRun {
     try {
       await this.#steps(sandbox.dir, sandbox.scratch);
       const { patch, files } = await sandbox.collect({ signal: this.#signal });
-      return { patch, files, notes: sandbox.notes, baseCommit: sandbox.baseCommit };
+      const { notes, ...list } = listed(files);
+      const { baseCommit } = sandbox;
+      return { patch, ...list, notes: [...sandbox.notes, ...notes], baseCommit };
     } finally {
       await sandbox.remove();
     }

@@ -70,7 +70,7 @@ function addLooks(add: Add): void {
   add("diff", {
     usage: "diff <plan>",
     summary: "Print the patch of the last execute that made one",
-    example: "jobtable plan diff rename-warning > rename.patch",
+    example: "jobtable plan diff rename-warning",
     settings: LOOK,
   });
   add("list", {
