@@ -41,6 +41,7 @@ const FAULT_OF = {
   unknown_plan: "not_found",
   nothing_to_apply: "conflict",
   invalid_workspace: "invalid_input",
+  sandbox_failed: "internal",
   outcome_refused: "invalid_input",
   apply_failed: "internal",
   git_failed: "internal",

@@ -33,6 +33,7 @@ export const ERRORS = {
   unknown_plan: { message: "not found", retryable: false, http: 404 },
   nothing_to_apply: { message: "nothing to apply", retryable: false, http: 409 },
   invalid_workspace: { message: "invalid workspace", retryable: false, http: 422 },
+  sandbox_failed: { message: "the sandbox failed", retryable: true, http: 500 },
   outcome_refused: { message: "the plan's changes can't be kept", retryable: false, http: 422 },
   apply_failed: { message: "the patch was not applied", retryable: true, http: 500 },
   git_failed: { message: "git failed", retryable: true, http: 500 },

@@ -14,11 +14,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Files } from "../../src/plan/apply/files.js";
-import { recover, type Recovery } from "../../src/plan/apply/recover.js";
+import { systemFiles, type Files } from "../../src/plan/apply/files.js";
+import { recover, type NoteRecovery, type Recovery } from "../../src/plan/apply/recover.js";
 import { isGone, owner } from "./applying.js";
 import { tapped } from "./tapped-files.js";
-import { systemFiles } from "../../src/plan/apply/files.js";
 
 export interface Stopped {
   /** What was about to happen. */
@@ -92,8 +91,9 @@ export function recoverCopy(
   root: string,
   files: Files = systemFiles,
   by = owner,
+  note?: NoteRecovery,
 ): Promise<Recovery[]> {
   const gitDir = join(root, ".git");
   const repository = { root, gitDir, commonDir: gitDir };
-  return recover({ files, repository }, join(gitDir, "jobtable"), { owner: by, isGone });
+  return recover({ files, repository }, join(gitDir, "jobtable"), { owner: by, isGone, note });
 }

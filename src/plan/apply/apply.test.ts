@@ -441,6 +441,46 @@ describe("apply", () => {
     expect({ ...snapshot(root), modified: "" }).toEqual({ ...before, modified: "" });
   });
 
+  test("that was committed and not recorded elsewhere is told of until it is", async () => {
+    const root = scratch.repository("r", BEFORE);
+    const { patch } = await patchOf(scratch, root, editAll);
+    const workspace = await workspaceAt(scratch, root);
+    const there = await applied(workspace, patch);
+    const fault = new Error("no room in the ledger");
+    await there.commit(() => Promise.reject(fault));
+    const after = everything(root);
+    const told: unknown[] = [];
+    const recover = (mayRecord: boolean): Promise<unknown> =>
+      workspace.recover({
+        owner,
+        isGone,
+        note: (recovery) => {
+          told.push(recovery);
+          return mayRecord ? Promise.resolve() : Promise.reject(fault);
+        },
+      });
+    const committed = { id: "a1", outcome: "committed", edited: [] };
+    await expect(recover(false)).rejects.toBe(fault);
+    expect(await recover(true)).toEqual([committed]);
+    expect(await recover(true)).toEqual([]);
+    expect(told).toEqual([committed, committed]);
+    expect(everything(root)).toEqual(after);
+    let recorded = 0;
+    const { patch: more } = await patchOf(scratch, root, (dir) => {
+      scratch.write(join(dir, "more"), "");
+    });
+    const next = await applied(workspace, more, "a2");
+    const record = async (): Promise<void> => {
+      // It is there, and is not to be taken back any more.
+      expect(readFileSync(join(root, "more"), "utf8")).toBe("");
+      recorded += 1;
+    };
+    await next.commit(record);
+    await next.commit(record);
+    expect(recorded).toBe(1);
+    expect(await recover(true)).toEqual([]);
+  });
+
   test("rolls back what steps changed since, and keeps their version", async () => {
     const root = scratch.repository("r", BEFORE);
     const { patch } = await patchOf(scratch, root, editAll);

@@ -10,7 +10,7 @@ import { JobtableError } from "../../job/errors.js";
 import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
 import { removeTree } from "../workspace/remove-tree.js";
 import type { FileConflict } from "./conflicts.js";
-import { explained } from "./explained.js";
+import { explained } from "../workspace/explained.js";
 import { JournalFolder, type Edited, type Journal } from "./journal.js";
 import { takeLock, type Lock, type LockHolder } from "./lock.js";
 import { putInPlace } from "./put.js";
@@ -67,13 +67,15 @@ export async function checkApply(
   patch: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<Fit> {
-  const work = await mkdtemp(join(tmpdir(), "jobtable-check-"));
-  try {
-    const staging = await stage(context, patch, work, signal);
-    return staging.kind === "fits" ? { kind: "fits" } : staging;
-  } finally {
-    await removeTree(work);
-  }
+  return explained("apply_failed", "the patch can't be tried", async () => {
+    const work = await mkdtemp(join(tmpdir(), "jobtable-check-"));
+    try {
+      const staging = await stage(context, patch, work, signal);
+      return staging.kind === "fits" ? { kind: "fits" } : staging;
+    } finally {
+      await removeTree(work);
+    }
+  });
 }
 
 /** @param home `<git folder>/jobtable`. */
@@ -85,7 +87,7 @@ export async function apply(
 ): Promise<ApplyResult> {
   if (!ID.test(id)) throw new RangeError(`no id for an apply: ${JSON.stringify(id)}`);
   signal?.throwIfAborted();
-  return explained("the patch can't be applied", async () => {
+  return explained("apply_failed", "the patch can't be applied", async () => {
     const attempt = await takeLock(context.files, home, { owner, purpose: id }, isGone);
     if (attempt.kind === "busy") return attempt;
     const { lock } = attempt;
@@ -203,11 +205,17 @@ function appliedAt(
     scratch: folder.dir,
     commit(note = () => Promise.resolve()) {
       if (rolledBack !== null) throw new Error("the apply was rolled back");
-      return (committed ??= explained("the patch can't be committed", () => commit(note)));
+      return (committed ??= explained("apply_failed", "the patch can't be committed", () =>
+        commit(note),
+      ));
     },
     rollBack() {
       if (committed !== null) throw new Error("the apply was committed");
-      return (rolledBack ??= explained("the workspace can't be put back", rollBack));
+      return (rolledBack ??= explained(
+        "apply_failed",
+        "the workspace can't be put back",
+        rollBack,
+      ));
     },
   };
 }

@@ -12,6 +12,7 @@ import {
   type Stopped,
 } from "../../../test/plan/stopped-states.js";
 import type { Applied } from "./apply.js";
+import { systemFiles } from "./files.js";
 
 const dead = deadOwner();
 let scratch: Scratch;
@@ -269,6 +270,17 @@ describe("a workspace whose apply was killed", () => {
     expect(recovery?.edited.map(({ path }) => path)).toEqual(["emptied/x", "to-folder"]);
     expect(readdirSync(scratch.path("outside"))).toEqual(["x"]);
     expect(readFileSync(scratch.path("outside/x"), "utf8")).toBe("2\n");
+  });
+
+  test("is told of until it was written down", async () => {
+    const copy = crashedCopy();
+    const fault = new Error("the ledger is away");
+    await expect(recoverCopy(copy, systemFiles, owner, () => Promise.reject(fault))).rejects.toBe(
+      fault,
+    );
+    expect(snapshot(copy)).toEqual(before);
+    expect(await recoverCopy(copy)).toEqual([ROLLED_BACK]);
+    expect(await recoverCopy(copy)).toEqual([]);
   });
 
   test("on another host is left to it", async () => {

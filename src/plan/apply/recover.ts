@@ -5,7 +5,7 @@
  * step may be killed, and the next one begins again: what was done is noted before its journal goes.
  */
 import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
-import { explained } from "./explained.js";
+import { explained } from "../workspace/explained.js";
 import { JournalFolder, type Edited } from "./journal.js";
 import { takeLock } from "./lock.js";
 import { restore } from "./restore.js";
@@ -37,7 +37,9 @@ export async function recover(
   home: string,
   options: RecoverOptions,
 ): Promise<Recovery[]> {
-  return explained("the workspace can't be put back", () => recoverAlone(context, home, options));
+  return explained("apply_failed", "the workspace can't be put back", () =>
+    recoverAlone(context, home, options),
+  );
 }
 
 async function recoverAlone(

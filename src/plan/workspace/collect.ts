@@ -135,15 +135,17 @@ async function refuseLinks(
 const READ_BY_GIT = new Set([".gitignore", ".gitattributes", ".gitmodules"]);
 
 async function refuseBlockingFiles(dir: string, signal: AbortSignal | undefined): Promise<void> {
+  // Names are bytes, one character each.
   const left = [""];
   for (let at = left.pop(); at !== undefined; at = left.pop()) {
     signal?.throwIfAborted();
-    for (const entry of await readdir(join(dir, at), { withFileTypes: true })) {
-      const path = join(at, entry.name);
+    const folder = Buffer.concat([Buffer.from(`${dir}/`), Buffer.from(at, "latin1")]);
+    for (const entry of await readdir(folder, { withFileTypes: true, encoding: "latin1" })) {
+      const path = at === "" ? entry.name : `${at}/${entry.name}`;
       if (entry.isDirectory() && entry.name !== ".git") left.push(path);
       if (!READ_BY_GIT.has(entry.name)) continue;
-      if (entry.isFIFO() || entry.isSocket() || entry.isCharacterDevice() || entry.isBlockDevice())
-        throw outcomeRefused(`${JSON.stringify(path)} is neither file, folder nor link`);
+      if (!entry.isFile() && !entry.isDirectory() && !entry.isSymbolicLink())
+        throw outcomeRefused(`${shown(path)} is neither file, folder nor link`);
     }
   }
 }

@@ -44,7 +44,7 @@ export function sandboxPlace(root: string, id: string, commonDir: string): Sandb
 
 /** Whole or not there: a reader never meets half of it. */
 export async function writeRecord(place: SandboxPlace, record: SandboxRecord): Promise<void> {
-  const fresh = `${place.ownerFile}.new`;
+  const fresh = freshFile(place);
   await writeFile(fresh, JSON.stringify(record), { flag: "wx", mode: 0o600 });
   await rename(fresh, place.ownerFile);
 }
@@ -58,7 +58,12 @@ export async function removeSandbox(place: SandboxPlace): Promise<void> {
     // As git does when the last one goes.
     await unless(rmdir(dirname(place.gitDir)), "ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR");
   }
+  await unless(unlink(freshFile(place)), "ENOENT");
   await unless(unlink(place.ownerFile), "ENOENT");
+}
+
+function freshFile({ ownerFile }: SandboxPlace): string {
+  return `${ownerFile}.new`;
 }
 
 /** Whether git's folder of this name is of this sandbox; one that git had not filled yet is. */

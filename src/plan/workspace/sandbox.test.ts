@@ -3,6 +3,7 @@ import { appendFileSync, chmodSync, existsSync, lstatSync, mkdirSync } from "nod
 import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SmallDisk } from "../../../test/faults/stores/small-disk.js";
 import { gitState, gitView, Scratch, snapshot } from "../../../test/plan/scratch.js";
 import { systemProcesses } from "../../runtime/process-identity.js";
 import { cleanSandboxes } from "./clean-sandboxes.js";
@@ -66,6 +67,23 @@ describe("a workspace", () => {
         code: "invalid_workspace",
         message: oneLine(why),
       });
+  });
+
+  test("that may not be read is refused in one line", async () => {
+    const root = scratch.repository("r", { a: "a\n" });
+    chmodSync(root, 0o000);
+    // Permissions don't hold root up, so it becomes nobody for a moment.
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      expect(await refusal(root)).toMatchObject({
+        code: "invalid_workspace",
+        message: oneLine(/can't be read: check its permissions/),
+      });
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      chmodSync(root, 0o755);
+    }
   });
 
   test("of another user is refused as git refuses it", async () => {
@@ -285,6 +303,23 @@ describe("a sandbox of HEAD", () => {
         "info/attributes",
       ].sort(),
     );
+  });
+
+  test("that finds no room is told of in one line, and leaves nothing", async () => {
+    const root = scratch.repository("r", { a: "a\n" });
+    const disk = SmallDisk.mount(scratch.path("small"), 1);
+    try {
+      mkdirSync(scratch.path("small/s"), { mode: 0o700 });
+      disk.fill();
+      await expect(open(root, { root: scratch.path("small/s") })).rejects.toMatchObject({
+        code: "sandbox_failed",
+        message: oneLine(/the sandbox can't be made: .*(ENOSPC|No space left)/),
+      });
+      expect(readdirSync(scratch.path("small/s"))).toEqual([]);
+      expect(existsSync(join(root, ".git/worktrees"))).toBe(false);
+    } finally {
+      disk.unmount();
+    }
   });
 
   test("can be made many times at once", async () => {
@@ -601,7 +636,11 @@ describe("what a sandbox collects", () => {
     const sandbox = await open(root);
     spawnSync("mkfifo", [join(sandbox.dir, "fifo")]);
     mkdirSync(join(sandbox.dir, "d/e"), { recursive: true });
+    // A name that is no text, of a folder that git has no file of.
+    mkdirSync(Buffer.concat([Buffer.from(`${sandbox.dir}/`), Buffer.from([0xff])]));
     expect((await sandbox.collect()).files).toEqual([]);
+    await sandbox.remove();
+    expect(existsSync(sandbox.dir)).toBe(false);
   });
 
   test("is refused when it is too large", async () => {

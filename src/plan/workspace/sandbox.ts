@@ -16,6 +16,7 @@ import type { Git } from "../git/git.js";
 import type { Repository } from "../git/repository.js";
 import { copyIndex, makeBase, type BaseKind } from "./base.js";
 import { collect } from "./collect.js";
+import { explained } from "./explained.js";
 import { refuseLeavingLinks, shown, takeInventory, type Inventory } from "./inventory.js";
 import type { Outcome } from "./outcome.js";
 import { defaultSandboxRoot, prepareSandboxRoot } from "./sandbox-root.js";
@@ -45,7 +46,8 @@ export interface Sandbox {
   readonly notes: readonly string[];
   /**
    * What steps changed so far; may be called again. Nothing may run in the sandbox meanwhile.
-   * @throws JobtableError `outcome_refused`: something that no patch can carry.
+   * @throws JobtableError `outcome_refused`: something that no patch can carry; `sandbox_failed`,
+   *   `git_failed`; the signal's reason.
    */
   collect(options?: { readonly signal?: AbortSignal | undefined }): Promise<Outcome>;
   /** Idempotent. */
@@ -54,19 +56,30 @@ export interface Sandbox {
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** @throws JobtableError `invalid_workspace`, `git_failed`; the signal's reason. */
+/** @throws JobtableError `invalid_workspace`, `sandbox_failed`, `git_failed`; the signal's reason. */
 export async function openSandbox(
   git: Git,
   repository: Repository,
   options: SandboxOptions,
 ): Promise<Sandbox> {
+  if (!NAME.test(options.name))
+    throw new RangeError(`no name for a sandbox: ${JSON.stringify(options.name)}`);
+  return explained("sandbox_failed", "the sandbox can't be made", () =>
+    makeSandbox(git, repository, options),
+  );
+}
+
+async function makeSandbox(
+  git: Git,
+  repository: Repository,
+  options: SandboxOptions,
+): Promise<Sandbox> {
   const { name, owner, signal } = options;
-  if (!NAME.test(name)) throw new RangeError(`no name for a sandbox: ${JSON.stringify(name)}`);
   const root = await prepareSandboxRoot(options.root ?? defaultSandboxRoot(), repository);
   const { commonDir } = repository;
   const place = sandboxPlace(root, `${name}-${newToken()}`, commonDir);
-  await writeRecord(place, { version: 1, owner, workspace: repository.root, commonDir });
   try {
+    await writeRecord(place, { version: 1, owner, workspace: repository.root, commonDir });
     await mkdir(place.meta, { mode: 0o700 });
     const indexFile = join(place.meta, "base-index");
     const base = await makeBase(git, repository, options.base, indexFile, signal);
@@ -122,7 +135,7 @@ async function addWorkTree(
 }
 
 function notMade(why: string): JobtableError {
-  return new JobtableError("git_failed", `the sandbox could not be made: ${why}`);
+  return new JobtableError("sandbox_failed", `the sandbox can't be made: ${why}`);
 }
 
 /** Before it git tells its progress. */
@@ -156,12 +169,13 @@ function sandboxAt(
     scratch: meta,
     baseCommit: base.commit,
     notes: base.notes,
-    collect: ({ signal } = {}) =>
-      collect(
-        git,
-        { dir, gitDir, meta, commonDir, commit: base.commit, ...base.inventory },
-        signal,
-      ),
-    remove: () => removeSandbox(place),
+    collect: ({ signal } = {}) => {
+      const made = { dir, gitDir, meta, commonDir, commit: base.commit, ...base.inventory };
+      return explained("sandbox_failed", "the sandbox can't be read", () =>
+        collect(git, made, signal),
+      );
+    },
+    remove: () =>
+      explained("sandbox_failed", "the sandbox can't be removed", () => removeSandbox(place)),
   };
 }

@@ -25,7 +25,13 @@ export async function refuseChangedSubmodules(
     const head = await git.ask({ args: ["rev-parse", "--verify", "-q", "HEAD"], cwd, signal });
     if (head.stdout.toString("latin1").trim() !== commit)
       throw changed(path, "is at another commit");
-    const args = ["status", "--porcelain", "-z", "--ignore-submodules=none"];
+    const args = [
+      "status",
+      "--porcelain",
+      "-z",
+      "--untracked-files=normal",
+      "--ignore-submodules=none",
+    ];
     const status = await git.run({ args, cwd, signal, maxBytes: MAX_STATUS_BYTES });
     if (status.length > 0) throw changed(path, "has changed files");
   }

@@ -17,7 +17,7 @@ export interface Workspace {
   /** Of the working tree; absolute, without links. */
   readonly root: string;
 
-  /** @throws JobtableError `invalid_workspace`, `git_failed`; the signal's reason. */
+  /** @throws JobtableError `invalid_workspace`, `sandbox_failed`, `git_failed`; the signal's reason. */
   openSandbox(options: SandboxOptions): Promise<Sandbox>;
 
   /**
