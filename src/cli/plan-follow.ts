@@ -13,6 +13,7 @@ import type { OutputStream } from "../plan/steps/step-log.js";
 import type { PlanView, RunView } from "../plan/view.js";
 import { systemClock } from "../runtime/clock.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
+import { FreshOutput } from "./fresh-output.js";
 import { cleanLines, filesText, stepFoot, stepHead } from "./plan-text.js";
 import { clean, formatMs, safeJson } from "./text.js";
 import type { Invocation } from "./verb.js";
@@ -113,7 +114,7 @@ function changeOf(ledger: Followed["ledger"], jobId: string): Promise<void> {
 /** What was told already, so that each look adds what is new. */
 class ToldSteps {
   readonly #say: (text: string) => void;
-  readonly #logs = new Map<number, string>();
+  readonly #outputs = new Map<number, FreshOutput>();
   readonly #ended = new Set<number>();
 
   constructor(say: (text: string) => void) {
@@ -123,22 +124,19 @@ class ToldSteps {
   tell(steps: readonly StepReport[]): void {
     for (const step of steps) {
       if (step.state === "skipped" || this.#ended.has(step.index)) continue;
-      const before = this.#logs.get(step.index);
-      if (before === undefined) this.#say(`-- ${stepHead(step)}`);
-      const fresh = freshText(before ?? "", step.log, step.state !== "running");
+      let output = this.#outputs.get(step.index);
+      if (output === undefined) {
+        this.#outputs.set(step.index, (output = new FreshOutput()));
+        this.#say(`-- ${stepHead(step)}`);
+      }
+      const fresh = output.take(step);
       if (fresh !== "") this.#say(cleanLines(fresh));
-      this.#logs.set(step.index, (before ?? "") + fresh);
       if (step.state === "running") continue;
       this.#ended.add(step.index);
+      this.#outputs.delete(step.index);
       this.#say(`-- ${stepFoot(step)}`);
     }
   }
-}
-
-/** What came to a log since it was `before`: whole lines, while more may come. A log that has lost its middle is told from there anew. */
-function freshText(before: string, now: string, all: boolean): string {
-  const fresh = now.startsWith(before) ? now.slice(before.length) : now;
-  return all ? fresh : fresh.slice(0, fresh.lastIndexOf("\n") + 1);
 }
 
 /** How the phase ended, on standard output; a failure on standard error too. */

@@ -1,5 +1,5 @@
 /** How a phase ends that does not succeed. The name stands before the colon of the job's error. */
-import { JobtableError } from "../job/errors.js";
+import { JobtableError, LedgerError } from "../job/errors.js";
 import { formatJobId, formatPlanId, parseJobId } from "../job/id.js";
 import { describe } from "../task/failure.js";
 import type { FileConflict } from "./apply/conflicts.js";
@@ -11,8 +11,8 @@ export class PhaseFailed extends Error {
   constructor(name: Name, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = name;
-    // It says all there is; where in the code it was found out concerns nobody.
-    this.stack = `${name}: ${message}`;
+    // It says all there is; where in the code it was found out concerns nobody, and no log.
+    delete this.stack;
   }
 }
 
@@ -45,9 +45,13 @@ export function planGone(planId: string): PhaseFailed {
   );
 }
 
-/** `ErrorType: message` of whatever ended a phase; what the registry knows is no bug, and has no type worth naming. */
+/** Whatever ended a phase, as it is thrown: what the registry knows is no bug, and has no type worth naming. */
+export function asThrown(error: unknown): unknown {
+  if (!(error instanceof JobtableError) || error instanceof LedgerError) return error;
+  return new PhaseFailed("PlanRefused", error.message, { cause: error });
+}
+
+/** `ErrorType: message` of whatever ended a phase. */
 export function messageOf(error: unknown): string {
-  if (error instanceof JobtableError)
-    return describe(new PhaseFailed("PlanRefused", error.message));
-  return describe(error);
+  return describe(asThrown(error));
 }

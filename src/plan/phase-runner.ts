@@ -25,7 +25,14 @@ import type { Applied } from "./apply/apply.js";
 import { stepsOf, type PlanDefinition } from "./definition.js";
 import type { Environment } from "./git/environment.js";
 import { listed, type PhaseOutcome } from "./outcome.js";
-import { messageOf, patchConflict, PhaseFailed, planGone, workspaceBusy } from "./phase-failed.js";
+import {
+  asThrown,
+  messageOf,
+  patchConflict,
+  PhaseFailed,
+  planGone,
+  workspaceBusy,
+} from "./phase-failed.js";
 import { recoverAndNote, recoveryNote } from "./recovered.js";
 import { StepRecorder } from "./step-recorder.js";
 import type { StepsListener, TaskPort } from "./steps/api.js";
@@ -66,7 +73,7 @@ export class PhaseRunner {
     this.#ports = ports;
   }
 
-  /** @throws PhaseFailed, JobtableError, or the signal's reason: whatever ended it. */
+  /** @throws PhaseFailed, or the signal's reason: whatever ended it. */
   async run({ planId }: PlanInput, ctx: TaskContext): Promise<PhaseResult> {
     const { plans } = this.#ports.ledger;
     const jobId = parseJobId(ctx.jobId ?? "");
@@ -106,7 +113,7 @@ class PhaseRun {
       await this.#record(endOf(this.#signal, error), null).catch((fault: unknown) => {
         logger.warn({ job_id: this.#run.jobId, err: fault }, "a phase's outcome was not recorded");
       });
-      throw error;
+      throw asThrown(error);
     }
     if (phase === "execute") await this.#record(SUCCEEDED, gain);
     const { files, notes } = gain;
