@@ -13,27 +13,23 @@ type Leaf =
 type Tree = ReadonlyMap<string, Leaf>;
 
 /** Few names, so that files, links and folders take each other's place. */
-const name = fc.constantFrom("a", "b", "-c", "d e", 'q"\n', "ü", "a.txt");
+const name = fc.constantFrom("a", "b", "l", "-c", "d e", 'q"\n', "ü");
 const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join("/"));
 const line = fc.constantFrom("one", "two", "three", "", "\t4 ", "\0", "\r", "ü");
 const content = fc
   .tuple(fc.array(line, { maxLength: 12 }), fc.boolean())
   .map(([lines, isEnded]) => lines.join("\n") + (isEnded ? "\n" : ""));
-const leaf: fc.Arbitrary<Leaf> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({ kind: fc.constant("file" as const), content, isProgram: fc.boolean() }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant("link" as const),
-      target: fc.constantFrom("a", "./b", "a/b", "d e"),
-    }),
-  },
+const file = fc.record({ kind: fc.constant("file" as const), content, isProgram: fc.boolean() });
+/** Never through another link: git itself stumbles over a loop that a folder takes the place of. */
+const link = fc.record({
+  kind: fc.constant("link" as const),
+  target: fc.constantFrom("a", "./b", "a/b", "d e"),
+});
+const entry: fc.Arbitrary<readonly [string, Leaf]> = path.chain((at) =>
+  fc.tuple(fc.constant(at), at.endsWith("l") ? fc.oneof(link, file) : file),
 );
 const tree: fc.Arbitrary<Tree> = fc
-  .array(fc.tuple(path, leaf), { maxLength: 8 })
+  .array(entry, { maxLength: 8 })
   .map((entries) => new Map(withoutClashes(entries)));
 /** A tree, and one that came from it by edits. */
 const edited: fc.Arbitrary<readonly [Tree, Tree]> = fc
