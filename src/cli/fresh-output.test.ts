@@ -6,11 +6,13 @@ const HEAD = 20;
 const TAIL = 40;
 
 /** A step that writes, and someone who looks. */
-function watched(): { write(text: string): void; look(state?: "succeeded"): string } {
+function watched(): { write: (text: string) => void; look: (state?: "succeeded") => string } {
   const log = new StepLog(HEAD, TAIL);
   const fresh = new FreshOutput();
   return {
-    write: (text) => log.write("stdout", Buffer.from(text)),
+    write: (text) => {
+      log.write("stdout", Buffer.from(text));
+    },
     look: (state) =>
       fresh.take({ log: log.text(), logBytes: log.bytes, state: state ?? "running" }),
   };

@@ -145,6 +145,16 @@ describe("what may be applied", () => {
     );
   });
 
+  test("is still there when a later execute was refused for want of room", async () => {
+    const parts = rig();
+    const first = await started(execute(parts.plans));
+    await end(parts, first, {}, new Uint8Array([1]));
+    expect((await execute(another(parts, 0))).kind).toBe("full");
+    const plan = await parts.plans.find("rename");
+    expect((await parts.plans.applicable(plan)).patch).toEqual(new Uint8Array([1]));
+    expect(await started(parts.plans.apply(plan))).not.toBe(first);
+  });
+
   test("is nothing before an execute, and after one that failed, whatever was before", async () => {
     const parts = rig();
     const { plans, ledger } = parts;

@@ -91,11 +91,8 @@ function complaint({ stderr }: Pick<Output, "stderr">): string {
 
 /** Whether it still runs; one that nobody has asked about since its end does not. */
 function isAlive(pid: number): boolean {
-  return (
-    spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).stdout.match(
-      /^[^Z\s]/,
-    ) !== null
-  );
+  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  return /^[^Z\s]/.test(stdout);
 }
 
 test("the codemod in place: execute, look, check, apply, and not twice", async () => {
