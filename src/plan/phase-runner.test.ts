@@ -105,9 +105,7 @@ async function ran(phase: Phase, definition: PlanDefinition, stop?: string): Pro
     },
   });
   const ctx = { jobId: formatJobId(jobId), signal: controller.signal } as TaskContext;
-  const [ending] = await Promise.allSettled([
-    runner.run({ planId: PLAN, phase }, ctx),
-  ]);
+  const [ending] = await Promise.allSettled([runner.run({ planId: PLAN, phase }, ctx)]);
   const json = (await ledger.plans.run(jobId))?.outcomeJson ?? null;
   return { jobId, ending, outcome: json === null ? null : readOutcome(json) };
 }

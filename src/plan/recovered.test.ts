@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
@@ -96,6 +96,14 @@ test("while the store does not answer the journal stays, and the next one notes 
   expect(await outcomeOf(APPLY)).toBeNull();
   await recoverAndNote(ports(), workspace, { owner, isGone });
   expect(await outcomeOf(APPLY)).toMatchObject({ status: "succeeded" });
+});
+
+test("what a process was killed in the middle of removing is removed", async () => {
+  const root = scratch.repository("r", { a: "1\n" });
+  const workspace = await workspaceAt(scratch, root);
+  scratch.write(join(root, ".git/jobtable/trash/old/before/1"), "1\n");
+  await recoverAndNote(ports(), workspace, { owner, isGone });
+  expect(existsSync(join(root, ".git/jobtable/trash"))).toBe(false);
 });
 
 test("an apply that was cut short before is taken back, and says so", async () => {

@@ -62,6 +62,15 @@ export class JournalFolder {
     return ids.sort().map((id) => new JournalFolder(files, home, id));
   }
 
+  /** Whether one was killed while it removed what nobody needs any more. */
+  static async hasTrash(files: Files, home: string): Promise<boolean> {
+    return ((await orNull(files.list(join(home, "trash")), "ENOENT")) ?? []).length > 0;
+  }
+
+  static emptyTrash(files: Files, home: string): Promise<void> {
+    return files.removeTree(join(home, "trash"));
+  }
+
   async make(): Promise<void> {
     // The trash too: a disk that is full later has no room to make it.
     for (const name of ["applies", "trash"])
@@ -131,7 +140,7 @@ export class JournalFolder {
     await orNull(this.#files.makeFolder(trash, 0o700), "EEXIST");
     await this.#files.move(this.dir, join(trash, `${this.id}-${newToken()}`));
     await this.#files.sync(join(this.#home, "applies"));
-    await this.#files.removeTree(trash);
+    await JournalFolder.emptyTrash(this.#files, this.#home);
   }
 
   async #publish(name: string, content: unknown): Promise<void> {

@@ -47,11 +47,15 @@ async function recoverAlone(
   home: string,
   { owner, isGone, note }: RecoverOptions,
 ): Promise<Recovery[]> {
-  if ((await JournalFolder.all(context.files, home)).length === 0) return [];
+  const { files } = context;
+  const isClean = (await JournalFolder.all(files, home)).length === 0;
+  if (isClean && !(await JournalFolder.hasTrash(files, home))) return [];
   const attempt = await takeLock(context.files, home, { owner, purpose: "recovery" }, isGone);
   if (attempt.kind === "busy") return [];
   try {
-    return await recoverAll(context, home, note);
+    const recoveries = await recoverAll(context, home, note);
+    await JournalFolder.emptyTrash(files, home);
+    return recoveries;
   } finally {
     await attempt.lock.release();
   }

@@ -83,10 +83,8 @@ export class KillWorkspace {
         return []; // It was never made, or is being removed just now.
       }
     };
-    const locks = list("jobtable/lock").flatMap((lock) => list(lock.slice(".git/".length)));
-    const held = locks.filter((path) => !path.endsWith("/released.json"));
     const folders = ["jobtable/applies", "jobtable/trash", "jobtable/kept", "worktrees"];
-    return [...held, ...folders.flatMap(list)];
+    return folders.flatMap(list);
   }
 }
 
