@@ -1,9 +1,17 @@
 /** Plans through the built command line: in place, as jobs of a worker, and what is refused. */
 import { spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Process, run, scratch, type Output } from "./server.js";
 
 const SAMPLES = resolve(import.meta.dirname, "../../examples/plans");
@@ -132,11 +140,9 @@ test("as a job: held while it waits, by file, name and id, and its file may chan
     expect(complaint(held)).toContain(`execute is pending as ${jobId}`);
   }
   await desk.worker();
-  const applied = desk.start("plan", "execute", "rename-warning", ASYNC, "--wait");
-  // The first one may still run; then that is told, and it is asked for again.
-  await applied.ended;
-  const ended = await run(["jobs", "wait", jobId], desk.options);
-  expect(ended.code).toBe(0);
+  expect(await run(["jobs", "wait", jobId], desk.options)).toMatchObject({ code: 0 });
+  // Its file is gone: it is what it was.
+  expect(await desk.plan("execute", "rename-warning", ASYNC, "--wait")).toMatchObject({ code: 0 });
   const view = await desk.json("show", "rename-warning");
   const followed = await desk.plan("apply", String(view["plan_id"]), ASYNC, "--follow");
   expect(followed).toMatchObject({ code: 0, stderr: "" });
@@ -151,6 +157,27 @@ test("the images: a task in the slot of its plan, in a worker", async () => {
   expect(executed).toMatchObject({ code: 0, stderr: "" });
   expect(await desk.plan("apply", "read-scans")).toMatchObject({ code: 0 });
   expect(readFileSync(join(desk.cwd, "ocr/scans/page.txt"), "utf8").length).toBeGreaterThan(20);
+});
+
+test("a workspace on another disk, with a submodule, is executed and applied; the submodule is left alone", async () => {
+  const desk = new Desk({ samples: false });
+  desk.repository("name: inner\nexecute:\n  - run: 'true'\n");
+  const far = mkdtempSync("/dev/shm/jobtable-e2e-");
+  onTestFinished(() => {
+    rmSync(far, { recursive: true });
+  });
+  const plan = "name: far\nworkspace: .\nexecute:\n  - run: ls sub; echo 2 > a\n";
+  writeFileSync(join(far, "plan.yaml"), plan);
+  writeFileSync(join(far, "a"), "1\n");
+  const add = `git -c protocol.file.allow=always submodule --quiet add ${desk.cwd}/repo sub`;
+  shell(far, `git init -q .; ${add}; git add -A; ${COMMIT}`);
+  const executed = await desk.plan("execute", join(far, "plan.yaml"));
+  expect(executed).toMatchObject({ code: 0, stderr: "" });
+  expect((await desk.plan("show", "far")).stdout).toContain('the submodule "sub" is empty here');
+  expect(await desk.plan("apply", "far")).toMatchObject({ code: 0, stderr: "" });
+  expect(shell(far, "git status --porcelain")).toBe(" M a\n");
+  expect(readdirSync(join(far, "sub"))).toContain("plan.yaml");
+  expect(desk.leftovers).toEqual([]);
 });
 
 const HOLD = "sleep 300 & echo $! $$; wait";
