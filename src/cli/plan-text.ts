@@ -1,7 +1,7 @@
 /** A plan as people read it. */
 import { formatJobId, formatPlanId } from "../job/id.js";
 import { STATES } from "../http/wire.js";
-import type { FileSummary } from "../plan/workspace/outcome.js";
+import type { FileSummary } from "../plan/workspace/file-summary.js";
 import type { StepReport } from "../plan/step-report.js";
 import type { PlanView, RunView } from "../plan/view.js";
 import { plain, painted, stateColour, type Look, type Paint } from "./look.js";

@@ -5,7 +5,7 @@ import type { PlanRecord } from "../ledger/plan-records.js";
 import type { FileConflict } from "../plan/apply/conflicts.js";
 import type { PlanObject } from "../plan/file/schema.js";
 import type { PlanView } from "../plan/view.js";
-import type { FileSummary } from "../plan/workspace/outcome.js";
+import type { FileSummary } from "../plan/workspace/file-summary.js";
 
 /**
  * Names a plan: the path of its file, its id in either spelling, its name, or its record. A text with a

@@ -11,7 +11,7 @@ import { planFromObject } from "./file/from-object.js";
 import { readPlanFile } from "./file/read.js";
 import type { GitHost } from "./git/git.js";
 import type { Plans, ReadPlan } from "./plans.js";
-import type { FileSummary } from "./workspace/outcome.js";
+import type { FileSummary } from "./workspace/file-summary.js";
 import { openWorkspace } from "./workspace/workspace.js";
 
 /** The plans of a store, and the machine where files and workspaces are looked for. */

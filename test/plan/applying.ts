@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import type { Applied } from "../../src/plan/apply/apply.js";
 import type { Files } from "../../src/plan/apply/files.js";
-import type { FileSummary } from "../../src/plan/workspace/outcome.js";
+import type { FileSummary } from "../../src/plan/workspace/file-summary.js";
 import { openWorkspace, type Workspace } from "../../src/plan/workspace/workspace.js";
 import { systemProcesses, type ProcessIdentity } from "../../src/runtime/process-identity.js";
 import type { Scratch } from "./scratch.js";

@@ -74,7 +74,8 @@ export interface EndedStep extends Omit<StartedStep, "startedAtMs"> {
   readonly state: StepState;
   /** Of a command that ended by itself or was stopped; null where a signal ended it, and of tasks. */
   readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
+  /** Its name, `SIGTERM`. */
+  readonly signal: string | null;
   /** Null where it was skipped. */
   readonly startedAtMs: number | null;
   readonly finishedAtMs: number | null;

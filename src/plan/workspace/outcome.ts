@@ -4,6 +4,7 @@ import { MAX_PATCH_BYTES } from "../../job/limits.js";
 import { DIFF_OPTIONS, PATCH_OPTIONS } from "../git/environment.js";
 import { OutputTooLarge, type Git } from "../git/git.js";
 import { inWorkTree, type WorkTree } from "../git/repository.js";
+import type { Change, FileSummary } from "./file-summary.js";
 
 export interface Outcome {
   /** Git's own format, binary files included; empty where nothing changed. For `git apply`. */
@@ -12,20 +13,6 @@ export interface Outcome {
   readonly files: readonly FileSummary[];
   /** Of the patch. */
   readonly bytes: number;
-}
-
-export type Change = "added" | "deleted" | "modified" | "renamed" | "mode" | "type";
-
-export interface FileSummary {
-  /** Relative to the root, `/` between; of a renamed one the new path. */
-  readonly path: string;
-  /** The old path of a renamed one, which may be modified too; else null. */
-  readonly from: string | null;
-  /** `mode`: executable or not, with the same content. `type`: a file became a link or the reverse. */
-  readonly change: Change;
-  /** Lines; null for a binary file. */
-  readonly insertions: number | null;
-  readonly deletions: number | null;
 }
 
 /** Of the list that precedes the patch: it has a few hundred bytes for each file. */
