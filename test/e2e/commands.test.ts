@@ -191,7 +191,7 @@ describe("diagnostics", () => {
           state: "running",
           processed: expect.any(Number) as number,
           max_workers: 2,
-          tasks: ["act"],
+          tasks: ["act", "plan:execute", "plan:apply"],
           pid: server.process.pid,
           last_heartbeat: expect.stringMatching(TIME) as string,
         },
