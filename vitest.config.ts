@@ -31,6 +31,8 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     globalSetup: ["test/build.ts", "test/postgres-setup.ts"],
     pool: "forks",
+    // Most files wait for processes and disks half of their time: two share the smallest machine well.
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
