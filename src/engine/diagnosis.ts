@@ -52,6 +52,7 @@ export interface DiagnosisPorts {
   readonly settings: Measures & { readonly maxWorkers: number; readonly jobTimeoutMs: number };
   /** See `Look`. */
   readonly dispatchFault: () => string | null;
+  readonly maintenanceFault: () => string | null;
 }
 
 /** Of stuck jobs and of tasks: more than anyone reads. */
@@ -70,6 +71,7 @@ export async function diagnose(ports: DiagnosisPorts): Promise<Diagnosis> {
     latencyMs,
     localNowMs: beganAtMs + latencyMs / 2,
     dispatchFault: ports.dispatchFault(),
+    maintenanceFault: ports.maintenanceFault(),
   };
   const { nowMs, software, schemaVersion, counts, oldestQueued, stuck } = report;
   const workers = report.workers.map((worker) => ({

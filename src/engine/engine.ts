@@ -214,7 +214,11 @@ class JobtableEngine implements Engine {
   }
 
   diagnose(): Promise<Diagnosis> {
-    return diagnose({ ...this.#options, dispatchFault: () => this.#faults.dispatchFault });
+    return diagnose({
+      ...this.#options,
+      dispatchFault: () => this.#faults.dispatchFault,
+      maintenanceFault: () => this.#faults.maintenanceFault,
+    });
   }
 
   health(): HealthReport {

@@ -10,6 +10,9 @@ import type { Logger } from "../runtime/logger.js";
 export type WatchedVerb = "claim" | "settle" | "heartbeat" | "sweep" | "expire" | "evict";
 
 const DISPATCH: readonly WatchedVerb[] = ["settle", "heartbeat", "claim"];
+/** Forgetting old jobs and ending overdue ones: what fails there alone keeps nobody from beating. */
+const HOUSEKEEPING: readonly WatchedVerb[] = ["expire", "evict"];
+const MAINTENANCE: readonly WatchedVerb[] = ["sweep", ...HOUSEKEEPING];
 
 export class LedgerFaults {
   readonly #logger: Logger;
@@ -28,10 +31,17 @@ export class LedgerFaults {
 
   /** One that keeps jobs from being run and recorded; maintenance that fails does not. */
   get dispatchFault(): string | null {
-    for (const verb of DISPATCH) {
-      if (this.#faults.has(verb)) return publicSentence(this.#faults.get(verb));
-    }
-    return null;
+    return this.#firstOf(DISPATCH);
+  }
+
+  /** One that keeps old jobs, overdue ones or those of lost workers from being cleared away. */
+  get maintenanceFault(): string | null {
+    return this.#firstOf(MAINTENANCE);
+  }
+
+  /** Whether others may be silent for no fault of their own: the ledger does not take what they say. */
+  get isAway(): boolean {
+    return [...this.#faults.keys()].some((verb) => !HOUSEKEEPING.includes(verb));
   }
 
   has(verb: WatchedVerb): boolean {
@@ -48,12 +58,18 @@ export class LedgerFaults {
   worked(verb: WatchedVerb): void {
     if (this.#faults.size === 0 || !this.#faults.delete(verb)) return;
     this.#logger.info({ verb }, "the ledger answers again");
+    if (HOUSEKEEPING.includes(verb)) return;
     for (const recovered of this.#onRecovered) recovered();
   }
 
-  /** Calls `recovered` each time a fault has ended. */
+  /** Calls `recovered` each time that a fault has ended which `isAway` tells of. */
   onRecovered(recovered: () => void): void {
     this.#onRecovered.push(recovered);
+  }
+
+  #firstOf(verbs: readonly WatchedVerb[]): string | null {
+    const verb = verbs.find((each) => this.#faults.has(each));
+    return verb === undefined ? null : publicSentence(this.#faults.get(verb));
   }
 }
 

@@ -89,6 +89,34 @@ describe("stuck detection", () => {
     }
   });
 
+  test("F13, F35: goes on while old jobs can't be forgotten or overdue ones ended, which diagnostics tell", async () => {
+    for (const verb of ["evict", "expire"] as const) {
+      const { clock, connection, ledger, claimedElsewhere, statusOf } = setUp();
+      const jobId = await claimedElsewhere("worker-0000beef", { ...HERE, host: "away" });
+      const waits = { jobId: "01ARZ3NDEKTSV4RRFFQ69G5FAV", task: "t", schemaVersion: 1 };
+      await ledger.submit([{ ...waits, payloadJson: "{}" }], { maxDepth: 10 });
+      connection.down = [verb];
+      const settings = { asyncTimeoutMs: 300_000 };
+      await withRig({ clock, ledger, processes, worker: false, settings }, async (rig) => {
+        const isTold = async (): Promise<boolean> => {
+          const { problems } = await rig.engine.diagnose();
+          return problems.some(({ kind }) => kind === "maintenance_down");
+        };
+        // For long, with a break.
+        await clock.advance(15_000);
+        expect(await isTold()).toBe(true);
+        for (let second = 15; second < 41; second += 1) {
+          connection.down = second === 20 ? "none" : [verb];
+          await clock.advance(1_000);
+        }
+        expect(await statusOf(jobId)).toBe("failed");
+        connection.down = "none";
+        await clock.advance(11_000);
+        expect(await isTold()).toBe(false);
+      });
+    }
+  });
+
   test("leaves others the time to beat after the whole machine was suspended", async () => {
     const { clock, ledger, claimedElsewhere, statusOf } = setUp();
     const away = { ...HERE, pid: 7 };

@@ -44,6 +44,7 @@ function scene({ report = {}, look = {} }: Scene = {}): Look {
     latencyMs: 2,
     localNowMs: NOW_MS,
     dispatchFault: null,
+    maintenanceFault: null,
     ...look,
     report: {
       nowMs: NOW_MS,
@@ -263,6 +264,14 @@ describe("the ledger itself", () => {
     expect(only({ look: { dispatchFault: "the ledger's disk is full" } })).toMatch(
       /^dispatch_down: the worker of this process is cut off: the ledger's disk is full; /,
     );
+  });
+
+  test("does not let this process's maintenance do its work", () => {
+    const maintenanceFault = "the ledger's disk is full";
+    expect(only({ look: { maintenanceFault } })).toMatch(
+      /^maintenance_down: this process can't clear away jobs .*: the ledger's disk is full; /,
+    );
+    expect(only({ look: { maintenanceFault, dispatchFault: "away" } })).toMatch(/^dispatch_down: /);
   });
 });
 

@@ -15,6 +15,7 @@ export interface Problem {
 
 export type ProblemKind =
   | "dispatch_down"
+  | "maintenance_down"
   | "slow_ledger"
   | "clock"
   | "no_worker"
@@ -42,6 +43,8 @@ export interface Look {
   readonly localNowMs: number;
   /** Why this process's own worker can't work, as a sentence; null: it can, or there is none. */
   readonly dispatchFault: string | null;
+  /** Why this process's maintenance can't do its work, likewise. */
+  readonly maintenanceFault: string | null;
 }
 
 /** Readiness probes give up after as much. */
@@ -79,12 +82,19 @@ export function waitedMs({ createdAtMs, runAtMs }: Job, nowMs: number): number {
   return Math.max(0, nowMs - Math.max(createdAtMs, runAtMs));
 }
 
-function ledgerProblems({ report, latencyMs, localNowMs, dispatchFault }: Look): Problem[] {
+function ledgerProblems(look: Look): Problem[] {
+  const { report, latencyMs, localNowMs, dispatchFault, maintenanceFault } = look;
   const problems: Problem[] = [];
   if (dispatchFault !== null)
     problems.push({
       kind: "dispatch_down",
       message: `the worker of this process is cut off: ${dispatchFault}; its log says why, and it goes on by itself once that is mended`,
+    });
+  // One that can't be reached needs to be told once.
+  else if (maintenanceFault !== null)
+    problems.push({
+      kind: "maintenance_down",
+      message: `this process can't clear away jobs that are old, overdue or stuck: ${maintenanceFault}; its log says which and why, and it goes on by itself once that is mended`,
     });
   if (latencyMs > SLOW_MS)
     problems.push({

@@ -46,7 +46,7 @@ export class Sweeper {
   readonly #intervalMs: number;
   #cancelTimer: (() => void) | null = null;
   #round: Promise<void> | null = null;
-  /** Since when the ledger is known to have answered without a fault; monotonic ms. */
+  /** Since when the ledger is known to have been there; monotonic ms. */
   #calmSinceMs = 0;
   #stopped = true;
 
@@ -127,7 +127,7 @@ export class Sweeper {
   /** Whether a beat's age says that its worker is lost: others have had the time to beat. */
   #mayJudge(): boolean {
     const { faults, clock, workerTimeoutMs } = this.#ports;
-    return faults.fault === null && clock.monotonicMs() - this.#calmSinceMs >= workerTimeoutMs;
+    return !faults.isAway && clock.monotonicMs() - this.#calmSinceMs >= workerTimeoutMs;
   }
 
   /**
