@@ -201,6 +201,20 @@ describe("calls", () => {
     expect(commitsInLog(join(folder, "jobs.db"))).toBe(before + 2);
   });
 
+  test("a claim that a submit's hint sets off finds its job, in the same commit", async () => {
+    const ledger = await open();
+    const before = commitsInLog(join(folder, "jobs.db"));
+    const claimed = new Promise<ClaimedJob[]>((resolve) => {
+      ledger.onWork(() => {
+        resolve(ledger.claim({ workerId: WORKER, tasks: ["noop"], limit: 1 }));
+      });
+    });
+    const job = newJob();
+    await ledger.submit([job], BOUND);
+    expect((await claimed).map((each) => each.job.jobId)).toEqual([job.jobId]);
+    expect(commitsInLog(join(folder, "jobs.db"))).toBe(before + 1);
+  });
+
   test("that are at fault reject alone", async () => {
     const ledger = await open();
     const job = newJob();

@@ -113,12 +113,17 @@ class SqliteLedger implements Ledger {
       rows.push(toSubmittedRow(record, fingerprintOf(job), job.payloadJson));
     }
     const all = whole === true ? { whole } : {};
-    return this.#link.call({ verb: "submit", maxDepth, jobs: rows, ...all }, (answer) => {
-      if (answer === null || answer.admitted > 0) this.#watchers.work();
-      return answer === null
-        ? records.map((job) => ({ kind: "accepted", job }))
-        : toSubmitOutcomes(records, answer);
-    });
+    const outcomes = this.#link.call(
+      { verb: "submit", maxDepth, jobs: rows, ...all },
+      (answer): SubmitOutcome[] =>
+        answer === null
+          ? records.map((job) => ({ kind: "accepted", job }))
+          : toSubmitOutcomes(records, answer),
+    );
+    // Calls are done in the order in which they are made: a claim that this sets off sees these jobs, and
+    // shares their commit. An idle worker so starts a job one way to the thread and back after its submit.
+    this.#watchers.work();
+    return outcomes;
   }
 
   claim({ workerId, tasks, limit }: ClaimRequest): Promise<ClaimedJob[]> {
