@@ -79,7 +79,7 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   expire: [1_000, 1_000, "c", "m", "message"],
   reject: [1_000, 1_000, "c", "m", "message", 1_000],
   rescue: [1_000, 30_000, ["worker-1"], 60_000, "c", "m", "message"],
-  evict: [1_000, 1_000, 100, "c", "m"],
+  evict: [1_000, 1_000, 100, 1_000, "c", "m"],
   counts: [],
   inspect: [100, 30_000, 60_000],
   list: ["~", 101],

@@ -93,29 +93,36 @@ const RESCUE = `
   SELECT changed.*, (SELECT count(*) FROM told) FROM changed`;
 
 /**
- * $1 chunk, $2 age (ms), $3 how many to keep, $4 channel, $5 prefix. Answers the ids. Where there are
- * too many, the row of counts is locked first: two sweeps at once must not both remove the same surplus.
+ * $1 chunk, $2 age (ms), $3 how many to keep, $4 how many bytes of payloads and results at once (one job
+ * goes in any case), $5 channel, $6 prefix. Answers the ids, each with whether there is more to forget.
+ * Which jobs are too many is told by the snapshot, and of those that ended in one moment by their order
+ * in the index: sweeps at once name the same ones, and none has to lock the counts before its rows are gone.
  */
 const EVICT = `
-  WITH book AS (
-    SELECT terminal FROM ${COUNTS} WHERE only_row = 1 AND terminal > $3::bigint FOR UPDATE
-  ), aged AS (
-    SELECT job_id FROM ${JOBS} WHERE finished_at < ${NOW} - ${ms("$2")}
-    ORDER BY finished_at LIMIT $1::int4 FOR UPDATE SKIP LOCKED
-  ), surplus AS (
-    SELECT job_id FROM ${JOBS} WHERE finished_at >= ${NOW} - ${ms("$2")}
-    ORDER BY finished_at
-    LIMIT (SELECT greatest(0, least($1::int4 - n, coalesce((SELECT terminal FROM book), 0) - n - $3::bigint))
-      FROM (SELECT count(*) AS n FROM aged) AS a)
-    FOR UPDATE SKIP LOCKED
+  WITH book AS MATERIALIZED (
+    SELECT terminal - $3::bigint AS surplus FROM ${COUNTS} WHERE only_row = 1
+  ), oldest AS MATERIALIZED (
+    SELECT job_id, finished_at,
+      pg_column_size(payload_json) + coalesce(pg_column_size(result_json), 0) AS bytes
+    FROM ${JOBS} WHERE finished_at < CASE WHEN (SELECT surplus FROM book) > 0
+      THEN 'infinity' ELSE ${NOW} - ${ms("$2")} END
+    ORDER BY finished_at LIMIT $1::int4
+  ), due AS MATERIALIZED (
+    SELECT job_id, place, bytes FROM (
+      SELECT job_id, finished_at, row_number() OVER past AS place, sum(bytes) OVER past AS bytes
+      FROM oldest WINDOW past AS (ROWS UNBOUNDED PRECEDING)) AS o
+    WHERE finished_at < ${NOW} - ${ms("$2")} OR place <= (SELECT surplus FROM book)
+  ), free AS (
+    SELECT job_id FROM ${JOBS} WHERE job_id = any(array(
+      SELECT job_id FROM due WHERE place = 1 OR bytes <= $4::bigint)) FOR UPDATE SKIP LOCKED
   ), changed AS (
-    DELETE FROM ${JOBS} WHERE job_id = any(array(
-      SELECT job_id FROM aged UNION ALL SELECT job_id FROM surplus)) RETURNING job_id
+    DELETE FROM ${JOBS} WHERE job_id = any(array(SELECT job_id FROM free)) RETURNING job_id
   ), counted AS (
     UPDATE ${COUNTS} SET terminal = terminal - n
     FROM (SELECT count(*) AS n FROM changed) AS c WHERE only_row = 1 AND n > 0
-  ), ${told("changed", "$4", "$5")}
-  SELECT changed.job_id, (SELECT count(*) FROM told) FROM changed`;
+  ), ${told("changed", "$5", "$6")}
+  SELECT changed.job_id, (SELECT count(*) FROM due) > (SELECT count(*) FROM changed) AS more,
+    (SELECT count(*) FROM told) FROM changed`;
 
 /** Of the counts, and how long (ms) the longest-waiting has been due. */
 const COUNTS_AND_AGE = (runAt: string): string =>

@@ -14,6 +14,12 @@ import { textArray } from "./arrays.js";
 import type { Means } from "./changes.js";
 import { chunkSize, storableAgeMs, type Row } from "./rows.js";
 
+/**
+ * Bounds what one statement forgets, whatever the chunk: it reads and marks every piece of a large
+ * payload, and a statement that takes ten seconds is stopped and has done nothing.
+ */
+const LARGEST_CHUNK_BYTES = 64 * 1024 * 1024;
+
 /** The task's name follows. */
 const UNKNOWN_TASK = "UnknownTask: no living worker runs the task ";
 
@@ -44,14 +50,19 @@ export async function reject(
   return swept(means, rows);
 }
 
-export async function evict(means: Means, { ttlMs, keep, chunk }: EvictLimit): Promise<number> {
+export async function evict(means: Means, limit: EvictLimit): Promise<number> {
+  const { ttlMs, keep, chunk } = limit;
   const rows = await means.run("evict", [
     chunkSize(chunk),
     storableAgeMs(ttlMs),
     Math.min(Math.max(0, Math.floor(keep)), Number.MAX_SAFE_INTEGER),
+    LARGEST_CHUNK_BYTES,
     ...means.changes.telling(false),
   ]);
-  return swept(means, rows);
+  const count = swept(means, rows);
+  if (rows[0]?.[1] !== "t") return count;
+  // What is forgotten stays so: should the rest fail, the next sweep says why.
+  return count + (await evict(means, { ...limit, chunk: chunk - count }).catch(() => 0));
 }
 
 export async function rescue({ run, changes }: Means, limit: RescueLimit): Promise<RescuedJob[]> {

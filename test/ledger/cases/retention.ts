@@ -2,13 +2,43 @@
 import { expect } from "vitest";
 import { TERMINAL_STATUSES, type TerminalStatus } from "../../../src/job/state.js";
 import type { Ledger } from "../../../src/ledger/ledger.js";
-import { Bell, HOUR_MS, jobIn, look, MINUTE_MS, numbers, see, statusesOf } from "../acts.js";
+import {
+  accept,
+  Bell,
+  claim,
+  claimOf,
+  HOUR_MS,
+  jobIn,
+  look,
+  MINUTE_MS,
+  newJobs,
+  numbers,
+  see,
+  statusesOf,
+  SUCCEED,
+} from "../acts.js";
 import type { Cases } from "../harness.js";
 
 const ALL = { ttlMs: -1, keep: 0, chunk: 1_000 };
 
 export function retentionCases(cases: Cases): void {
-  const { check } = cases;
+  const { check, checkShared } = cases;
+
+  checkShared("sweeps at once never forget more than there is beyond the number", async (h) => {
+    const ledgers = [h.ledger, await h.second()];
+    for (let round = 0; round < 5; round += 1) {
+      // All end in the same moment.
+      await accept(h.ledger, newJobs(20));
+      const claimed = await claim(h.ledger, 20);
+      await h.ledger.settle(claimed.map(({ job }) => ({ ...claimOf(job), end: SUCCEED })));
+      const limit = { ttlMs: HOUR_MS, keep: 3, chunk: 5 };
+      const sweeps = [...ledgers, ...ledgers, ...ledgers].map((ledger) => ledger.evict(limit));
+      await Promise.all(sweeps);
+      while ((await h.ledger.evict(limit)) > 0);
+      expect(await numbers(h.ledger)).toEqual([0, 0, 3]);
+      expect((await h.ledger.list({ limit: 10 })).jobs).toHaveLength(3);
+    }
+  });
 
   check("never a job that has not ended", async (h) => {
     await jobIn(h.ledger, "running");
