@@ -50,7 +50,7 @@ const restricted = ({ properties = [], globals = [], imports = [], syntax = [] }
 });
 
 export default tseslint.config(
-  { ignores: ["dist/", "node_modules/", ".cache/", "dashboard/dist/"] },
+  { ignores: ["dist/", "bench/dist/", "node_modules/", ".cache/", "dashboard/dist/"] },
   {
     linterOptions: { reportUnusedDisableDirectives: "error" },
     plugins: { house: housePlugin },

@@ -1,0 +1,43 @@
+/** How long and how large; `--quick` is to see that all runs, within three minutes. */
+
+export interface Effort {
+  readonly rounds: number;
+  /** Time of one round of submits, ms. */
+  readonly submitMs: number;
+  /** Time of one round of HTTP load, whole seconds. */
+  readonly httpSeconds: number;
+  readonly drainJobs: number;
+  readonly latencyJobs: number;
+  /** P8. */
+  readonly waiters: number;
+  /** P9. */
+  readonly terminalRows: number;
+  /** P10, seconds. */
+  readonly idleSeconds: number;
+  /** P11. */
+  readonly memoryJobs: number;
+}
+
+export const FULL: Effort = {
+  rounds: 5,
+  submitMs: 3_000,
+  httpSeconds: 5,
+  drainJobs: 20_000,
+  latencyJobs: 200,
+  waiters: 10_000,
+  terminalRows: 5_000_000,
+  idleSeconds: 20,
+  memoryJobs: 1_000_000,
+};
+
+export const QUICK: Effort = {
+  rounds: 2,
+  submitMs: 500,
+  httpSeconds: 1,
+  drainJobs: 5_000,
+  latencyJobs: 40,
+  waiters: 2_000,
+  terminalRows: 100_000,
+  idleSeconds: 8,
+  memoryJobs: 60_000,
+};

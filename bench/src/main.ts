@@ -1,0 +1,72 @@
+/**
+ * `npm run bench -- [name...] [--quick]`: runs product and peers in turn on this machine, prints a
+ * table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS; none: all.
+ * Ends with 1 when a benchmark failed, which is not the same as a goal that is not met.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BENCHMARKS, type Benchmark } from "./benchmarks.js";
+import { FULL, QUICK } from "./effort.js";
+import { Ground } from "./ground.js";
+import { Missing } from "./missing.js";
+import { nowMs } from "./measure.js";
+import { machine, page, table, versions, type Report, type Result } from "./report.js";
+
+async function main(args: readonly string[]): Promise<void> {
+  const quick = args.includes("--quick");
+  const names = args.filter((arg) => arg !== "--quick");
+  const known = BENCHMARKS.map(({ name }) => name);
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw new Error(`no benchmark is named ${unknown.join(", ")}; there are ${known.join(", ")}`);
+  const ground = new Ground(quick ? QUICK : FULL);
+  process.once("SIGINT", () => {
+    void ground.close().finally(() => process.exit(130));
+  });
+  const results: Result[] = [];
+  let postgres: string | null = null;
+  try {
+    for (const benchmark of BENCHMARKS)
+      if (names.length === 0 || names.includes(benchmark.name))
+        results.push(await runOne(benchmark, ground));
+    postgres = ground.postgresVersion;
+  } finally {
+    await ground.close();
+  }
+  const report: Report = {
+    quick,
+    effort: ground.effort,
+    machine: machine(),
+    versions: versions(postgres),
+    results,
+  };
+  process.stdout.write(`${table(report)}\n`);
+  const folder = join(import.meta.dirname, "..");
+  writeFileSync(join(folder, "results.json"), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(folder, "results.md"), page(report));
+  if (results.some(({ kind }) => kind === "failed")) process.exitCode = 1;
+}
+
+async function runOne(benchmark: Benchmark, ground: Ground): Promise<Result> {
+  const { name, about } = benchmark;
+  process.stderr.write(`${name}: ${about} ...\n`);
+  const began = nowMs();
+  try {
+    const rows = await benchmark.run(ground);
+    const seconds = Math.round((nowMs() - began) / 100) / 10;
+    process.stderr.write(`${name}: ${String(seconds)} s\n`);
+    return { name, about, kind: "ran", seconds, rows };
+  } catch (error) {
+    if (error instanceof Missing) {
+      process.stderr.write(`${name}: not run: needs ${error.needs}\n`);
+      return { name, about, kind: "not run", needs: error.needs };
+    }
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    process.stderr.write(`${name}: failed: ${text}\n`);
+    return { name, about, kind: "failed", error: text };
+  } finally {
+    await ground.endBenchmark();
+  }
+}
+
+await main(process.argv.slice(2));
