@@ -3,6 +3,7 @@
  * and says more: of a run whose worker was lost there is no outcome, and the job says why.
  */
 import type { TerminalStatus } from "../job/state.js";
+import type { Edited } from "./apply/journal.js";
 import type { FileSummary } from "./workspace/file-summary.js";
 
 export interface PhaseOutcome {
@@ -20,6 +21,14 @@ export interface PhaseOutcome {
   readonly notes: readonly string[];
   /** Of an apply: the job whose patch it was. */
   readonly executeJobId?: string;
+}
+
+/** Of a file that an apply met otherwise than it had left it, when the patch was taken back. */
+export function editedNote({ path, inPlace, other }: Edited): string {
+  const edited = `${path} was edited after the apply began`;
+  if (inPlace === "original")
+    return `${edited}: the original is back${other === null ? "" : `, your version is ${other}`}`;
+  return `${edited} and is left alone${other === null ? "" : `; the original is ${other}`}`;
 }
 
 export function readOutcome(json: string): PhaseOutcome {

@@ -1,9 +1,13 @@
 /** How a phase ends that does not succeed. The name stands before the colon of the job's error. */
 import { JobtableError, LedgerError } from "../job/errors.js";
-import { formatJobId, formatPlanId, parseJobId } from "../job/id.js";
+import { formatJobId, formatPlanId } from "../job/id.js";
 import { describe } from "../task/failure.js";
+import { WorkspaceBusy } from "./apply/busy.js";
 import type { FileConflict } from "./apply/conflicts.js";
-import type { LockHolder } from "./apply/lock.js";
+import type { Edited } from "./apply/journal.js";
+import type { BusyLock } from "./apply/lock.js";
+import { jobOf } from "./holder-ends.js";
+import { editedNote } from "./outcome.js";
 
 type Name = "StepFailed" | "PatchConflict" | "WorkspaceBusy" | "PlanGone" | "PlanRefused";
 
@@ -30,11 +34,25 @@ export function patchConflict(conflicts: readonly FileConflict[]): PhaseFailed {
   );
 }
 
-export function workspaceBusy({ owner, purpose }: LockHolder): PhaseFailed {
-  const id = parseJobId(purpose);
+export function workspaceBusy({ holder, folder }: BusyLock): PhaseFailed {
+  const { owner } = holder;
+  const jobId = jobOf(holder);
+  const host = owner.host.split("/")[0] ?? "";
   return new PhaseFailed(
     "WorkspaceBusy",
-    `another apply has the workspace: ${id === null ? purpose : formatJobId(id)}, in process ${String(owner.pid)} of ${owner.host.split("/")[0] ?? ""}`,
+    `another process has the workspace: ${jobId === null ? "a recovery" : formatJobId(jobId)}, in process ${String(owner.pid)} of ${host}; ` +
+      `if that process is no more, remove ${JSON.stringify(folder)}`,
+  );
+}
+
+/** A phase whose patch was taken back from files that somebody had edited meanwhile. */
+export function editedMeanwhile(error: unknown, edited: readonly Edited[]): PhaseFailed {
+  const named = edited.slice(0, MAX_NAMED).map(editedNote);
+  const more = edited.length - named.length;
+  return new PhaseFailed(
+    "StepFailed",
+    `${messageOf(error)}; the patch was taken back; ${named.join("; ")}${more > 0 ? `; and ${String(more)} more` : ""}`,
+    { cause: error },
   );
 }
 
@@ -47,6 +65,7 @@ export function planGone(planId: string): PhaseFailed {
 
 /** Whatever ended a phase, as it is thrown: what the registry knows is no bug, and has no type worth naming. */
 export function asThrown(error: unknown): unknown {
+  if (error instanceof WorkspaceBusy) return workspaceBusy(error);
   if (!(error instanceof JobtableError) || error instanceof LedgerError) return error;
   return new PhaseFailed("PlanRefused", error.message, { cause: error });
 }

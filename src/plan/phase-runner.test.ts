@@ -17,6 +17,7 @@ import type { TaskContext } from "../task/task.js";
 import type { PlanDefinition, StepDefinition } from "./definition.js";
 import { readOutcome, type PhaseOutcome } from "./outcome.js";
 import { PhaseRunner, type PhaseResult } from "./phase-runner.js";
+import { openWorkspace } from "./workspace/workspace.js";
 
 const PLAN = "01J0000000000000000000000P";
 
@@ -171,12 +172,14 @@ test("steps of an apply that edit patched files and then fail: the original come
   const definition = plan("echo 2 > a", "echo mine > a; echo also > b; exit 3");
   await executed(definition);
   const failed = await ran("apply", definition);
-  expect(reasonOf(failed)).toMatch(/exit code 3; the patch was taken back, .*meanwhile: a$/);
-  expect(failed.outcome?.status).toBe("failed");
+  const kept = join(root, ".git/jobtable/kept", failed.jobId, "a");
+  const note = `a was edited after the apply began: the original is back, your version is ${kept}`;
+  expect(reasonOf(failed)).toMatch(/^StepFailed: .*exit code 3; the patch was taken back; /);
+  expect(reasonOf(failed)).toContain(note);
+  expect(failed.outcome).toMatchObject({ status: "failed", notes: [note] });
   expect(gitView(root)).toEqual({ ...before, b: expect.any(String) as string });
   expect(readFileSync(join(root, "a"), "utf8")).toBe("1\n");
   expect(readFileSync(join(root, "b"), "utf8")).toBe("also\n");
-  const kept = join(root, ".git/jobtable/kept", failed.jobId, "a");
   expect(readFileSync(kept, "utf8")).toBe("mine\n");
 });
 
@@ -186,6 +189,50 @@ test("the patch is of the files as they lie there; what was not committed is no 
   const patch = Buffer.from((await ledger.plans.patch(jobId)) ?? []).toString();
   expect(patch).toContain("+2");
   expect(patch).not.toContain("dirty");
+});
+
+test("a sandbox that can't be removed spoils no execute, and is told of", async () => {
+  // As a file of another user would: nobody removes a folder as a file.
+  const { outcome } = await ran(
+    "execute",
+    plan('rm "$PWD.json"; mkdir -p "$PWD.json/x"; echo 2 > a'),
+  );
+  expect(outcome).toMatchObject({ status: "succeeded", files: [{ path: "a" }] });
+  expect(outcome?.notes).toEqual([expect.stringMatching(/^\/.* can't be removed/)]);
+});
+
+describe("a workspace that another process holds", () => {
+  /** Of an apply that nobody can see, in the middle of it. */
+  beforeEach(async () => {
+    const { jobId } = await ran("execute", plan("echo 2 > a"));
+    const patch = (await ledger.plans.patch(jobId)) ?? new Uint8Array();
+    const owner = { ...systemProcesses().self, host: "elsewhere/boot/pid:[1]/" };
+    const workspace = await openWorkspace(root, { env: scratch.env, clock: systemClock });
+    const result = await workspace.apply(patch, { id: OTHER, owner, isGone: () => false });
+    expect(result.kind).toBe("applied");
+    expect(readFileSync(join(root, "a"), "utf8")).toBe("2\n");
+  });
+
+  const OTHER = "01J0000000000000000000000X";
+  const BUSY =
+    /^WorkspaceBusy: .*: job_01J0000000000000000000000X, in process \d+ of elsewhere; .*remove ".*\/lock\/1"$/;
+
+  test("is not copied half-applied, nor applied to; its last commit is", async () => {
+    expect(reasonOf(await ran("execute", plan("true")))).toMatch(BUSY);
+    expect(reasonOf(await ran("apply", plan("true")))).toMatch(BUSY);
+    const head = await ran("execute", { ...plan('test "$(cat a)" = 1'), base: "head" });
+    expect(head.ending.status).toBe("fulfilled");
+  });
+
+  test("is taken over once its job is known to have ended", async () => {
+    const definitionJson = JSON.stringify(plan("", "true"));
+    await ledger.plans.begin({ jobId: OTHER, planId: PLAN, phase: "apply", definitionJson });
+    const { ending } = await ran("execute", plan('test "$(cat a)" = 1'));
+    expect(ending.status).toBe("fulfilled");
+    expect(readFileSync(join(root, "a"), "utf8")).toBe("1\n");
+    const { outcomeJson } = (await ledger.plans.run(OTHER)) ?? {};
+    expect(readOutcome(outcomeJson ?? "null")).toMatchObject({ status: "failed" });
+  });
 });
 
 describe("a store that is out of reach", () => {

@@ -22,11 +22,15 @@ import type { Processes } from "../runtime/process-identity.js";
 import type { TaskContext } from "../task/task.js";
 import { executedRun } from "./applicable.js";
 import type { Applied } from "./apply/apply.js";
+import { WorkspaceBusy } from "./apply/busy.js";
+import type { RecoverOptions } from "./apply/recover.js";
 import { stepsOf, type PlanDefinition } from "./definition.js";
 import type { Environment } from "./git/environment.js";
-import { listed, type PhaseOutcome } from "./outcome.js";
+import { holderEnds } from "./holder-ends.js";
+import { editedNote, listed, type PhaseOutcome } from "./outcome.js";
 import {
   asThrown,
+  editedMeanwhile,
   messageOf,
   patchConflict,
   PhaseFailed,
@@ -37,8 +41,8 @@ import { recoverAndNote, recoveryNote } from "./recovered.js";
 import { StepRecorder } from "./step-recorder.js";
 import type { StepsListener, TaskPort } from "./steps/api.js";
 import { runSteps } from "./steps/run-steps.js";
-import { cleanSandboxes } from "./workspace/clean-sandboxes.js";
-import { defaultSandboxRoot } from "./workspace/sandbox-root.js";
+import { sweepSandboxes } from "./sweep.js";
+import type { Sandbox } from "./workspace/sandbox.js";
 import { openWorkspace, type Workspace } from "./workspace/workspace.js";
 
 export interface PhasePorts {
@@ -62,7 +66,7 @@ export interface PhasePorts {
 export type PhaseResult = Pick<PhaseOutcome, "files" | "notes"> & { readonly plan: string };
 
 /** What a phase gave: the rest of an outcome says how it ended. */
-type Gain = Pick<PhaseOutcome, "files" | "notes" | "baseCommit" | "executeJobId"> & {
+type Gain = Pick<PhaseOutcome, "files" | "baseCommit" | "executeJobId"> & {
   readonly patch?: Uint8Array;
 };
 
@@ -91,6 +95,8 @@ class PhaseRun {
   readonly #signal: AbortSignal;
   readonly #recorder: StepRecorder;
   readonly #startedAtMs: number;
+  /** Of the outcome, whatever becomes of the phase. */
+  readonly #notes: string[] = [];
 
   constructor(ports: PhasePorts, run: PlanRunWithSteps, signal: AbortSignal) {
     this.#ports = ports;
@@ -116,51 +122,68 @@ class PhaseRun {
       throw asThrown(error);
     }
     if (phase === "execute") await this.#record(SUCCEEDED, gain);
-    const { files, notes } = gain;
-    return { plan: this.#plan.name, files, notes };
+    return { plan: this.#plan.name, files: gain.files, notes: this.#notes };
   }
 
   async #execute(): Promise<Gain> {
-    const workspace = await this.#workspace();
     const { base, name } = this.#plan;
     const { processes, sandboxRoot } = this.#ports;
-    await this.#cleanSandboxes();
+    const workspace = await this.#workspace();
+    await recoverAndNote(this.#ports, workspace, this.#recovering()).catch((error: unknown) => {
+      // Who applies just now changes no commit.
+      if (!(base === "head" && error instanceof WorkspaceBusy)) throw error;
+    });
+    await sweepSandboxes(this.#ports);
     const sandbox = await workspace.openSandbox({
       base,
       name: sandboxName(name),
       root: sandboxRoot,
       owner: processes.self,
       signal: this.#signal,
+      recover: { ...this.#recovering(), note: recoveryNote(this.#ports, workspace.root) },
     });
+    this.#notes.push(...sandbox.notes);
     try {
       await this.#steps(sandbox.dir, sandbox.scratch);
       const { patch, files } = await sandbox.collect({ signal: this.#signal });
       const { notes, ...list } = listed(files);
-      const { baseCommit } = sandbox;
-      return { patch, ...list, notes: [...sandbox.notes, ...notes], baseCommit };
+      this.#notes.push(...notes);
+      return { patch, ...list, baseCommit: sandbox.baseCommit };
     } finally {
+      await this.#removeSandbox(sandbox);
+    }
+  }
+
+  /** What is worth keeping stays so when a step left what can't be removed, such as files of another user. */
+  async #removeSandbox(sandbox: Sandbox): Promise<void> {
+    try {
       await sandbox.remove();
+    } catch (error) {
+      const { logger } = this.#ports;
+      logger.warn({ job_id: this.#run.jobId, err: error }, "a sandbox can't be removed");
+      this.#notes.push(`${sandbox.dir} can't be removed, and is to be removed by hand`);
     }
   }
 
   async #apply(): Promise<Gain> {
     const { ledger, processes } = this.#ports;
     const { planId, jobId } = this.#run;
-    // What is found there may be that the patch was applied already.
     const workspace = await this.#workspace();
+    // What is found there may be that the patch was applied already.
+    await recoverAndNote(this.#ports, workspace, this.#recovering());
     const { run, outcome } = await executedRun(ledger, { planId, name: this.#plan.name });
     const patch = await ledger.plans.patch(run.jobId);
     if (patch === null) throw planGone(planId);
     const result = await workspace.apply(patch, {
       id: jobId,
       owner: processes.self,
-      isGone: processes.isGone,
+      ...holderEnds(ledger, processes),
       signal: this.#signal,
       note: recoveryNote(this.#ports, workspace.root),
     });
-    if (result.kind === "busy") throw workspaceBusy(result.holder);
+    if (result.kind === "busy") throw workspaceBusy(result);
     if (result.kind === "conflicts") throw patchConflict(result.conflicts);
-    const gain = { files: outcome.files, notes: [], executeJobId: run.jobId };
+    const gain = { files: outcome.files, executeJobId: run.jobId };
     await this.#finishApply(workspace, result.applied, gain);
     return gain;
   }
@@ -173,12 +196,8 @@ class PhaseRun {
     } catch (error) {
       const edited = await applied.rollBack();
       if (edited.length === 0) throw error;
-      const paths = edited.map(({ path }) => path).join(", ");
-      throw new PhaseFailed(
-        "StepFailed",
-        `${messageOf(error)}; the patch was taken back, but these were edited meanwhile: ${paths}`,
-        { cause: error },
-      );
+      this.#notes.push(...edited.map(editedNote));
+      throw editedMeanwhile(error, edited);
     }
     await applied.commit(async () => {
       try {
@@ -217,25 +236,14 @@ class PhaseRun {
     if (ending.kind === "cancelled") throw new PhaseFailed("StepFailed", "a task was cancelled");
   }
 
-  /** With what dead processes left in it dealt with. */
-  async #workspace(): Promise<Workspace> {
-    const { env, clock, processes } = this.#ports;
-    const workspace = await openWorkspace(this.#plan.workspace, { env, clock });
-    const { self: owner, isGone } = processes;
-    await recoverAndNote(this.#ports, workspace, { owner, isGone });
-    return workspace;
+  #workspace(): Promise<Workspace> {
+    const { env, clock } = this.#ports;
+    return openWorkspace(this.#plan.workspace, { env, clock });
   }
 
-  /** Those of dead processes, also where no worker ever starts that would do it. */
-  async #cleanSandboxes(): Promise<void> {
-    const { processes, logger, sandboxRoot = defaultSandboxRoot() } = this.#ports;
-    try {
-      const { isGone } = processes;
-      for (const removed of await cleanSandboxes({ root: sandboxRoot, isGone }))
-        logger.info({ ...removed }, "removed the sandbox of a process that is gone");
-    } catch (error) {
-      logger.warn({ err: error }, "could not remove the sandbox of a process that is gone");
-    }
+  #recovering(): Omit<RecoverOptions, "note"> {
+    const { ledger, processes } = this.#ports;
+    return { owner: processes.self, jobId: this.#run.jobId, ...holderEnds(ledger, processes) };
   }
 
   async #record(
@@ -243,11 +251,12 @@ class PhaseRun {
     gain: Gain | null,
   ): Promise<void> {
     const { ledger, clock } = this.#ports;
-    const { patch, ...gained } = gain ?? { files: [], notes: [] };
+    const { patch, ...gained } = gain ?? { files: [] };
     const outcome: PhaseOutcome = {
       ...end,
       startedAtMs: this.#startedAtMs,
       finishedAtMs: clock.nowMs(),
+      notes: this.#notes,
       ...gained,
     };
     await this.#recorder.end();

@@ -10,7 +10,7 @@ import type { Logger } from "../runtime/logger.js";
 import { executedRun } from "./applicable.js";
 import type { NoteRecovery, RecoverOptions } from "./apply/recover.js";
 import type { PlanDefinition } from "./definition.js";
-import { readOutcome, type PhaseOutcome } from "./outcome.js";
+import { editedNote, readOutcome, type PhaseOutcome } from "./outcome.js";
 import type { Workspace } from "./workspace/workspace.js";
 
 export interface RecoveredPorts {
@@ -62,10 +62,7 @@ async function record(
     finishedAtMs: clock.nowMs(),
     errorMessage: committed ? null : "WorkerLost: the apply was cut short and taken back",
     files: committed ? (executed?.outcome.files ?? []) : [],
-    notes: recovery.edited.map(
-      ({ path, other }) =>
-        `${path} was edited after the apply began and is left alone${other === null ? "" : `; the other version is ${other}`}`,
-    ),
+    notes: recovery.edited.map(editedNote),
     ...(committed && executed !== null ? { executeJobId: executed.run.jobId } : {}),
   };
   await ledger.plans.finish({ jobId: run.jobId, outcomeJson: JSON.stringify(outcome) });

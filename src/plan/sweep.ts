@@ -5,6 +5,9 @@
  */
 import { MAX_PAGE } from "../job/limits.js";
 import type { Environment } from "./git/environment.js";
+import { WorkspaceBusy } from "./apply/busy.js";
+import { holderEnds } from "./holder-ends.js";
+import { messageOf } from "./phase-failed.js";
 import { recoverAndNote, type RecoveredPorts } from "./recovered.js";
 import type { Processes } from "../runtime/process-identity.js";
 import { cleanSandboxes } from "./workspace/clean-sandboxes.js";
@@ -19,23 +22,43 @@ export interface SweepPorts extends RecoveredPorts {
 
 /** Never rejects: what can't be mended now is told, and tried again by the next who comes. */
 export async function sweepPlans(ports: SweepPorts, signal: AbortSignal): Promise<void> {
-  const { ledger, env, clock, logger, processes, sandboxRoot = defaultSandboxRoot() } = ports;
-  const { self: owner, isGone } = processes;
+  const { ledger, env, clock, logger, processes } = ports;
+  const owner = processes.self;
+  const ends = holderEnds(ledger, processes);
   try {
     const plans = await ledger.plans.list(MAX_PAGE);
     for (const path of new Set(plans.map(({ workspace }) => workspace))) {
       if (signal.aborted) return;
       try {
         const workspace = await openWorkspace(path, { env, clock });
-        await recoverAndNote(ports, workspace, { owner, isGone });
+        await recoverAndNote(ports, workspace, { owner, ...ends });
       } catch (error) {
+        if (error instanceof WorkspaceBusy) {
+          logger.warn({ workspace: path }, messageOf(error));
+          continue;
+        }
         // Most of them are on other machines, or gone.
         logger.debug({ workspace: path, err: error }, "could not look after a workspace");
       }
     }
-    for (const removed of await cleanSandboxes({ root: sandboxRoot, isGone }))
-      logger.info({ ...removed }, "removed the sandbox of a process that is gone");
+    await sweepSandboxes(ports);
   } catch (error) {
     logger.warn({ err: error }, "could not look after what plans left behind");
+  }
+}
+
+/** Those of dead processes. Never rejects. */
+export async function sweepSandboxes({
+  logger,
+  processes,
+  sandboxRoot = defaultSandboxRoot(),
+}: Pick<SweepPorts, "logger" | "processes" | "sandboxRoot">): Promise<void> {
+  try {
+    const { isGone } = processes;
+    for (const { fault, ...sandbox } of await cleanSandboxes({ root: sandboxRoot, isGone }))
+      if (fault === null) logger.info(sandbox, "removed the sandbox of a process that is gone");
+      else logger.warn({ ...sandbox, err: fault }, "the sandbox of a process that is gone stays");
+  } catch (error) {
+    logger.warn({ err: error }, "could not look for the sandboxes of processes that are gone");
   }
 }

@@ -7,22 +7,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mkdtemp } from "node:fs/promises";
 import { JobtableError } from "../../job/errors.js";
-import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
+import type { ProcessIdentity } from "../../runtime/process-identity.js";
 import { removeTree } from "../workspace/remove-tree.js";
 import type { FileConflict } from "./conflicts.js";
 import { explained } from "../workspace/explained.js";
 import { JournalFolder, type Edited, type Journal } from "./journal.js";
-import { takeLock, type Lock, type LockHolder } from "./lock.js";
+import { takeLock, type BusyLock, type HolderEnds, type Lock } from "./lock.js";
 import { putInPlace } from "./put.js";
 import { recoverAll, type NoteRecovery, type Recovery } from "./recover.js";
 import { restore } from "./restore.js";
 import { stage, type StageContext } from "./stage.js";
 
-export interface ApplyOptions {
+export interface ApplyOptions extends HolderEnds {
   /** Of the apply, unique: 1 to 64 letters, digits, `_` and `-`. */
   readonly id: string;
   readonly owner: ProcessIdentity;
-  readonly isGone: Processes["isGone"];
   readonly signal?: AbortSignal | undefined;
   /** Of applies that dead processes left behind. */
   readonly note?: NoteRecovery | undefined;
@@ -40,7 +39,7 @@ interface AfterRecovery {
 export type ApplyResult =
   | ({ readonly kind: "applied"; readonly applied: Applied } & AfterRecovery)
   | ({ readonly kind: "conflicts"; readonly conflicts: readonly FileConflict[] } & AfterRecovery)
-  | { readonly kind: "busy"; readonly holder: LockHolder };
+  | ({ readonly kind: "busy" } & BusyLock);
 
 export interface Applied {
   /** A folder of ours that goes with the journal. */
@@ -80,17 +79,18 @@ export async function checkApply(
 
 /** @param home `<git folder>/jobtable`. */
 export async function apply(
-  context: StageContext,
+  { git, repository, files }: StageContext,
   home: string,
   patch: Uint8Array,
-  { id, owner, isGone, signal, note }: ApplyOptions,
+  { id, owner, signal, note, ...ends }: ApplyOptions,
 ): Promise<ApplyResult> {
   if (!ID.test(id)) throw new RangeError(`no id for an apply: ${JSON.stringify(id)}`);
   signal?.throwIfAborted();
   return explained("apply_failed", "the patch can't be applied", async () => {
-    const attempt = await takeLock(context.files, home, { owner, purpose: id }, isGone);
+    const attempt = await takeLock(files, home, { owner, purpose: id }, ends);
     if (attempt.kind === "busy") return attempt;
     const { lock } = attempt;
+    const context = { git, repository, files: lock.files };
     try {
       const recovered = await recoverAll(context, home, note);
       const folder = new JournalFolder(context.files, home, id);

@@ -113,12 +113,37 @@ export const systemFiles: Files = {
   sync: (path) => withFile(path, READ, (file) => file.sync()),
 };
 
+/** The same, where each change is preceded by a check that may reject. */
+export function guarded(files: Files, check: () => Promise<void>): Files {
+  const of =
+    <A extends readonly unknown[], R>(act: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      await check();
+      return act(...args);
+    };
+  return {
+    ...files,
+    copy: of(files.copy),
+    addName: of(files.addName),
+    write: of(files.write),
+    makeLink: of(files.makeLink),
+    makeFolder: of(files.makeFolder),
+    setMode: of(files.setMode),
+    setTime: of(files.setTime),
+    move: of(files.move),
+    remove: of(files.remove),
+    removeFolder: of(files.removeFolder),
+    removeTree: of(files.removeTree),
+  };
+}
+
+/** One that is made is its owner's alone, until it gets the mode that it is to have. */
 async function withFile<T>(
   path: string,
   flags: string | number,
   use: (file: FileHandle) => Promise<T>,
 ): Promise<T> {
-  const file = await open(path, flags);
+  const file = await open(path, flags, 0o600);
   try {
     return await use(file);
   } finally {

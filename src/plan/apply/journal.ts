@@ -67,6 +67,13 @@ export class JournalFolder {
     return ((await orNull(files.list(join(home, "trash")), "ENOENT")) ?? []).length > 0;
   }
 
+  /** Whether an apply is under way, or was cut short: the workspace may be half-changed. */
+  static async anyBegun(files: Files, home: string): Promise<boolean> {
+    for (const { dir } of await JournalFolder.all(files, home))
+      if ((await files.stat(join(dir, "journal.json"))) !== null) return true;
+    return false;
+  }
+
   static emptyTrash(files: Files, home: string): Promise<void> {
     return files.removeTree(join(home, "trash"));
   }

@@ -1,10 +1,11 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { deadOwner, isGone, owner } from "../../../test/plan/applying.js";
 import { Scratch } from "../../../test/plan/scratch.js";
+import type { ProcessIdentity } from "../../runtime/process-identity.js";
 import { systemFiles } from "./files.js";
-import { takeLock, type LockAttempt } from "./lock.js";
+import { takeLock, type LockAttempt, type LockHolder } from "./lock.js";
 
 let scratch: Scratch;
 let home: string;
@@ -16,9 +17,15 @@ afterEach(() => {
   scratch.remove();
 });
 
-function take(purpose: string, by = owner): Promise<LockAttempt> {
-  return takeLock(systemFiles, home, { owner: by, purpose }, isGone);
+function take(
+  purpose: string,
+  by = owner,
+  isOver?: (holder: LockHolder) => Promise<boolean>,
+): Promise<LockAttempt> {
+  return takeLock(systemFiles, home, { owner: by, purpose }, { isGone, isOver });
 }
+
+const elsewhere: ProcessIdentity = { ...owner, host: "elsewhere" };
 
 async function taken(attempt: Promise<LockAttempt>): Promise<() => Promise<void>> {
   const result = await attempt;
@@ -29,7 +36,8 @@ async function taken(attempt: Promise<LockAttempt>): Promise<() => Promise<void>
 describe("the lock of a workspace", () => {
   test("has one holder, who is named, until it is released", async () => {
     const release = await taken(take("a"));
-    expect(await take("b")).toEqual({ kind: "busy", holder: { owner, purpose: "a" } });
+    const folder = join(home, "lock/1");
+    expect(await take("b")).toEqual({ kind: "busy", holder: { owner, purpose: "a" }, folder });
     await release();
     await release();
     const second = await taken(take("b"));
@@ -40,8 +48,56 @@ describe("the lock of a workspace", () => {
 
   test("of a dead process is taken over, of one on another host it is not", async () => {
     await taken(take("a", deadOwner()));
-    await taken(take("b", { ...deadOwner(), host: "elsewhere" }));
+    await taken(take("b", elsewhere));
     expect(await take("c")).toMatchObject({ kind: "busy", holder: { purpose: "b" } });
+  });
+
+  test("whose holder nobody can see is taken over once its job is known to have ended", async () => {
+    await taken(take("a", elsewhere));
+    const over = new Set<string>();
+    const isOver = ({ purpose }: LockHolder): Promise<boolean> =>
+      Promise.resolve(over.has(purpose));
+    expect(await take("b", owner, isOver)).toMatchObject({ kind: "busy" });
+    over.add("a");
+    await taken(take("b", owner, isOver));
+    expect(await take("c", owner, isOver)).toMatchObject({
+      kind: "busy",
+      holder: { purpose: "b" },
+    });
+  });
+
+  test("that was taken over lets its old holder change nothing more", async () => {
+    const first = await take("a", elsewhere);
+    if (first.kind === "busy") throw new Error("it is free");
+    const { files } = first.lock;
+    await files.write(scratch.path("x"), "1");
+    const release = await taken(take("b", owner, () => Promise.resolve(true)));
+    for (const change of [
+      () => files.move(scratch.path("x"), scratch.path("y")),
+      () => files.remove(scratch.path("x")),
+      () => files.copy(scratch.path("x"), scratch.path("y")),
+      () => files.write(scratch.path("y"), "1"),
+      () => files.makeFolder(scratch.path("y")),
+    ])
+      await expect(change()).rejects.toMatchObject({
+        code: "apply_failed",
+        message: expect.stringContaining("taken over") as string,
+      });
+    expect(await files.read(scratch.path("x"))).toBe("1");
+    // Nor does it take the lock from the new one.
+    await first.lock.release();
+    expect(await take("c")).toMatchObject({ kind: "busy", holder: { purpose: "b" } });
+    await release();
+  });
+
+  test("that somebody removed by hand is free, and no more its holder's", async () => {
+    const first = await take("a");
+    if (first.kind === "busy") throw new Error("it is free");
+    rmSync(join(home, "lock/1"), { recursive: true });
+    await expect(first.lock.files.write(scratch.path("x"), "1")).rejects.toThrow("taken over");
+    await (
+      await taken(take("b"))
+    )();
   });
 
   test("is taken over by exactly one, and held by one at a time, however many want it", async () => {

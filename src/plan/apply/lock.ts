@@ -5,31 +5,52 @@
  *     <git folder>/jobtable/lock/7/owner.json      held, by whom
  *     <git folder>/jobtable/lock/7/released.json   free
  *
- * Who wants it makes the next number, when the highest is free or its owner is gone for certain; age
- * tells nothing. A folder comes whole under its number, by a rename, which fails when the number is
- * taken: so exactly one takes over. The highest is never removed, so one who was slow, and made a number
- * that was used and removed meanwhile, sees a higher one and steps back. Releasing needs no room.
+ * Who wants it makes the next number, when the highest is free or its holder is over; age tells nothing.
+ * A folder comes whole under its number, by a rename, which fails when the number is taken: so exactly
+ * one takes over. The highest is never removed, so one who was slow, and made a number that was used and
+ * removed meanwhile, sees a higher one and steps back. Releasing needs no room.
+ *
+ * A holder is over when its process is gone for certain. Of one in another container or on another
+ * machine nobody here can tell; but it holds the lock for a job, and releases it before that ends. So once
+ * that job has ended it is gone, or has lost its job to its own silence. The latter may still wake up, so
+ * a holder looks whether the lock is still its own before each change (`fenced`). What it does between
+ * that look and the change can't be held up, nor can the steps of its plan; one that is known to run is
+ * never taken for over.
  */
 import { join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
 import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
 import { newToken } from "../../runtime/random.js";
 import { isIdentity } from "../workspace/identity.js";
-import { codeOf, orNull, type Files } from "./files.js";
+import { codeOf, guarded, orNull, type Files } from "./files.js";
 
 export interface LockHolder {
   readonly owner: ProcessIdentity;
-  /** What it is held for: the id of an apply, or `recovery`. */
+  /** What it is held for: the id of a job, or `recovery` where there is none. */
   readonly purpose: string;
 }
 
+/** How to know that a holder is over. */
+export interface HolderEnds {
+  readonly isGone: Processes["isGone"];
+  /** Of one that may not be gone: whether its job has ended. Left out: nobody knows. */
+  readonly isOver?: ((holder: LockHolder) => Promise<boolean>) | undefined;
+}
+
+export interface BusyLock {
+  readonly holder: LockHolder;
+  /** May be removed by hand once the holder is no more. */
+  readonly folder: string;
+}
+
 export type LockAttempt =
-  | { readonly kind: "taken"; readonly lock: Lock }
-  | { readonly kind: "busy"; readonly holder: LockHolder };
+  { readonly kind: "taken"; readonly lock: Lock } | ({ readonly kind: "busy" } & BusyLock);
 
 export interface Lock {
   /** Idempotent. */
   release(): Promise<void>;
+  /** These files, which refuse to change once somebody else has taken the lock over. */
+  readonly files: Files;
 }
 
 /** Each lost attempt means that someone else made progress. */
@@ -40,20 +61,45 @@ export async function takeLock(
   files: Files,
   home: string,
   want: LockHolder,
-  isGone: Processes["isGone"],
+  ends: HolderEnds,
 ): Promise<LockAttempt> {
-  const dir = join(home, "lock");
+  const dir = lockFolder(home);
   await orNull(files.makeFolder(home, 0o700), "EEXIST");
   await orNull(files.makeFolder(dir, 0o700), "EEXIST");
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const top = await highest(files, dir);
-    const holder = top === 0 ? null : await holderOf(files, join(dir, String(top)));
-    if (holder === "changing") continue;
-    if (holder !== null && !isGone(holder.owner)) return { kind: "busy", holder };
-    const lock = await takeNumber(files, dir, top + 1, want);
+    const { number, busy } = await lookAtLock(files, home, ends);
+    if (busy !== null) return { kind: "busy", ...busy };
+    const lock = await takeNumber(files, dir, number + 1, want);
     if (lock !== null) return { kind: "taken", lock };
   }
-  throw new JobtableError(
+  throw takenAllTheTime(dir);
+}
+
+/** Changes nothing. `number` is another one whenever someone had the lock in between. */
+export async function lookAtLock(
+  files: Files,
+  home: string,
+  { isGone, isOver }: HolderEnds,
+): Promise<{ readonly number: number; readonly busy: BusyLock | null }> {
+  const dir = lockFolder(home);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const number = await highest(files, dir);
+    const folder = join(dir, String(number));
+    const holder = number === 0 ? null : await holderOf(files, folder);
+    if (holder === "changing") continue;
+    if (holder === null || isGone(holder.owner)) return { number, busy: null };
+    const isFree = (await isOver?.(holder)) === true;
+    return { number, busy: isFree ? null : { holder, folder } };
+  }
+  throw takenAllTheTime(dir);
+}
+
+function lockFolder(home: string): string {
+  return join(home, "lock");
+}
+
+function takenAllTheTime(dir: string): JobtableError {
+  return new JobtableError(
     "apply_failed",
     `the lock in ${JSON.stringify(dir)} is taken all the time`,
   );
@@ -82,16 +128,24 @@ async function takeNumber(
     return null;
   }
   await sweep(files, dir, number);
-  return lockAt(files, mine);
+  return lockAt(files, dir, number);
 }
 
-function lockAt(files: Files, mine: string): Lock {
+function lockAt(files: Files, dir: string, number: number): Lock {
+  const mine = join(dir, String(number));
   let released: Promise<void> | null = null;
   const release = async (): Promise<void> => {
     // Not there any more: someone removed it by hand.
     await orNull(files.move(join(mine, "owner.json"), join(mine, "released.json")), "ENOENT");
   };
-  return { release: () => (released ??= release()) };
+  const check = async (): Promise<void> => {
+    if ((await highest(files, dir)) === number) return;
+    throw new JobtableError(
+      "apply_failed",
+      "the workspace was taken over by another process: this one had been taken for lost",
+    );
+  };
+  return { release: () => (released ??= release()), files: guarded(files, check) };
 }
 
 /** What is below, and what killed processes left; one who is still writing his begins again. */
@@ -101,7 +155,8 @@ async function sweep(files: Files, dir: string, number: number): Promise<void> {
 }
 
 async function highest(files: Files, dir: string): Promise<number> {
-  const numbers = (await files.list(dir)).map(Number).filter(Number.isSafeInteger);
+  const names = (await orNull(files.list(dir), "ENOENT")) ?? [];
+  const numbers = names.map(Number).filter(Number.isSafeInteger);
   return Math.max(0, ...numbers);
 }
 

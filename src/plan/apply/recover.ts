@@ -4,10 +4,11 @@
  * finds was left by one who is gone, or who failed to put things back or to tell of it himself. Every
  * step may be killed, and the next one begins again: what was done is noted before its journal goes.
  */
-import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
+import type { ProcessIdentity } from "../../runtime/process-identity.js";
 import { explained } from "../workspace/explained.js";
+import { WorkspaceBusy } from "./busy.js";
 import { JournalFolder, type Edited } from "./journal.js";
-import { takeLock } from "./lock.js";
+import { takeLock, type HolderEnds } from "./lock.js";
 import { restore } from "./restore.js";
 import type { StageContext } from "./stage.js";
 
@@ -23,15 +24,19 @@ export interface Recovery {
 /** Where it is written down what became of an apply; until that has resolved, its journal stays. */
 export type NoteRecovery = (recovery: Recovery) => Promise<void>;
 
-export interface RecoverOptions {
+export interface RecoverOptions extends HolderEnds {
   readonly owner: ProcessIdentity;
-  readonly isGone: Processes["isGone"];
+  /** The job of who recovers; left out: it has none. */
+  readonly jobId?: string | undefined;
   readonly note?: NoteRecovery | undefined;
 }
 
 type RecoverContext = Pick<StageContext, "files" | "repository">;
 
-/** @returns what was done, by id of the apply; nothing when another process is at it, or applies. */
+/**
+ * @returns what was done, by id of the apply.
+ * @throws WorkspaceBusy when there may be something to do, and another process is at it, or applies.
+ */
 export async function recover(
   context: RecoverContext,
   home: string,
@@ -45,19 +50,23 @@ export async function recover(
 async function recoverAlone(
   context: RecoverContext,
   home: string,
-  { owner, isGone, note }: RecoverOptions,
+  { owner, jobId, note, ...ends }: RecoverOptions,
 ): Promise<Recovery[]> {
   const { files } = context;
   const isClean = (await JournalFolder.all(files, home)).length === 0;
   if (isClean && !(await JournalFolder.hasTrash(files, home))) return [];
-  const attempt = await takeLock(context.files, home, { owner, purpose: "recovery" }, isGone);
-  if (attempt.kind === "busy") return [];
+  const attempt = await takeLock(files, home, { owner, purpose: jobId ?? "recovery" }, ends);
+  if (attempt.kind === "busy") {
+    if (isClean) return [];
+    throw new WorkspaceBusy(attempt);
+  }
+  const { lock } = attempt;
   try {
-    const recoveries = await recoverAll(context, home, note);
-    await JournalFolder.emptyTrash(files, home);
+    const recoveries = await recoverAll({ ...context, files: lock.files }, home, note);
+    await JournalFolder.emptyTrash(lock.files, home);
     return recoveries;
   } finally {
-    await attempt.lock.release();
+    await lock.release();
   }
 }
 

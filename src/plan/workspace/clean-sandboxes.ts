@@ -5,10 +5,12 @@ import type { Processes } from "../../runtime/process-identity.js";
 import { isIdentity } from "./identity.js";
 import { removeSandbox, sandboxPlace, type SandboxRecord } from "./sandbox-place.js";
 
-export interface Removed {
+export interface Cleaned {
   readonly id: string;
   /** Root of the working tree that it was made for. */
   readonly workspace: string;
+  /** Why it is still there, such as files of another user in it; null: it is removed. */
+  readonly fault: unknown;
 }
 
 /**
@@ -18,19 +20,22 @@ export interface Removed {
 export async function cleanSandboxes(options: {
   readonly root: string;
   readonly isGone: Processes["isGone"];
-}): Promise<Removed[]> {
+}): Promise<Cleaned[]> {
   const root = await realpath(options.root).catch(() => null);
   if (root === null) return [];
-  const removed: Removed[] = [];
+  const cleaned: Cleaned[] = [];
   for (const name of await readdir(root)) {
     if (!name.endsWith(".json")) continue;
     const id = basename(name, ".json");
     const record = await readRecord(join(root, name));
     if (record === null || !options.isGone(record.owner)) continue;
-    await removeSandbox(sandboxPlace(root, id, record.commonDir));
-    removed.push({ id, workspace: record.workspace });
+    const fault = await removeSandbox(sandboxPlace(root, id, record.commonDir)).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    cleaned.push({ id, workspace: record.workspace, fault });
   }
-  return removed;
+  return cleaned;
 }
 
 /** Null: it went meanwhile, or nobody knows what it is, and then it is left alone. */

@@ -686,7 +686,7 @@ describe("sandboxes of dead processes", () => {
     writeFileSync(join(lost.dir, "closed/x"), "");
     chmodSync(join(lost.dir, "closed"), 0o500);
     expect(await cleanSandboxes({ root: sandboxes, isGone })).toEqual([
-      { id: lost.id, workspace: root },
+      { id: lost.id, workspace: root, fault: null },
     ]);
     expect(existsSync(lost.dir)).toBe(false);
     expect(readdirSync(join(root, ".git/worktrees")).sort()).toEqual([foreign.id, mine.id].sort());
@@ -731,6 +731,20 @@ describe("sandboxes of dead processes", () => {
     writeFileSync(join(root, ".git/worktrees", sandbox.id, "gitdir"), "/mnt/usb/.git\n");
     await cleanSandboxes({ root: sandboxes, isGone });
     expect(readdirSync(join(root, ".git/worktrees"))).toEqual([sandbox.id]);
+  });
+
+  test("one that can't be removed is told of, and keeps no other one", async () => {
+    const root = scratch.repository("r", { a: "a\n" });
+    const stuck = await open(root, { owner: dead, name: "a" });
+    const other = await open(root, { owner: dead, name: "b" });
+    // As files of another user would: nobody removes a folder as a file.
+    scratch.write(join(sandboxes, `${stuck.id}.json.new`, "x"), "");
+    const cleaned = await cleanSandboxes({ root: sandboxes, isGone });
+    expect(cleaned).toEqual([
+      { id: stuck.id, workspace: root, fault: expect.any(Error) as Error },
+      { id: other.id, workspace: root, fault: null },
+    ]);
+    expect(existsSync(other.dir)).toBe(false);
   });
 
   test("two clean at once", async () => {

@@ -7,11 +7,12 @@
  * Whatever fails on the way, nothing of a sandbox that could not be made is left. What a killed process
  * leaves is found by `cleanSandboxes`.
  */
-import { access, mkdir } from "node:fs/promises";
+import { access, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
 import type { ProcessIdentity } from "../../runtime/process-identity.js";
 import { newToken } from "../../runtime/random.js";
+import type { RecoverOptions } from "../apply/recover.js";
 import type { Git } from "../git/git.js";
 import type { Repository } from "../git/repository.js";
 import { copyIndex, makeBase, type BaseKind } from "./base.js";
@@ -32,7 +33,12 @@ export interface SandboxOptions {
   /** Who may use it: when that process is gone, it is removed. */
   readonly owner: ProcessIdentity;
   readonly signal?: AbortSignal | undefined;
+  /** So that no files are copied that somebody is about to change; left out: nobody applies. */
+  readonly recover?: RecoverOptions | undefined;
 }
+
+/** Calls it while nobody applies; maybe more than once. */
+export type Undisturbed = <T>(read: () => Promise<T>) => Promise<T>;
 
 export interface Sandbox {
   /** Unique; names its folder. */
@@ -61,11 +67,12 @@ export async function openSandbox(
   git: Git,
   repository: Repository,
   options: SandboxOptions,
+  undisturbed: Undisturbed,
 ): Promise<Sandbox> {
   if (!NAME.test(options.name))
     throw new RangeError(`no name for a sandbox: ${JSON.stringify(options.name)}`);
   return explained("sandbox_failed", "the sandbox can't be made", () =>
-    makeSandbox(git, repository, options),
+    makeSandbox(git, repository, options, undisturbed),
   );
 }
 
@@ -73,6 +80,7 @@ async function makeSandbox(
   git: Git,
   repository: Repository,
   options: SandboxOptions,
+  undisturbed: Undisturbed,
 ): Promise<Sandbox> {
   const { name, owner, signal } = options;
   const root = await prepareSandboxRoot(options.root ?? defaultSandboxRoot(), repository);
@@ -82,7 +90,10 @@ async function makeSandbox(
     await writeRecord(place, { version: 1, owner, workspace: repository.root, commonDir });
     await mkdir(place.meta, { mode: 0o700 });
     const indexFile = join(place.meta, "base-index");
-    const base = await makeBase(git, repository, options.base, indexFile, signal);
+    const base = await undisturbed(async () => {
+      await rm(indexFile, { force: true });
+      return makeBase(git, repository, options.base, indexFile, signal);
+    });
     const inventory = await inventoryOf(git, repository, base.commit, signal);
     await addWorkTree(git, repository, place, base.commit, signal);
     return sandboxAt(git, repository, place, {

@@ -9,6 +9,7 @@ import {
 } from "../apply/apply.js";
 import { systemFiles, type Files } from "../apply/files.js";
 import { recover, type Recovery, type RecoverOptions } from "../apply/recover.js";
+import { undisturbed } from "../apply/undisturbed.js";
 import { Git, type GitHost } from "../git/git.js";
 import { openRepository } from "../git/repository.js";
 import { openSandbox, type Sandbox, type SandboxOptions } from "./sandbox.js";
@@ -17,7 +18,10 @@ export interface Workspace {
   /** Of the working tree; absolute, without links. */
   readonly root: string;
 
-  /** @throws JobtableError `invalid_workspace`, `sandbox_failed`, `git_failed`; the signal's reason. */
+  /**
+   * @throws JobtableError `invalid_workspace`, `sandbox_failed`, `git_failed`; the signal's reason;
+   *   WorkspaceBusy where the files are to be copied and somebody applies to them.
+   */
   openSandbox(options: SandboxOptions): Promise<Sandbox>;
 
   /**
@@ -37,7 +41,8 @@ export interface Workspace {
   /**
    * Deals with applies whose processes are gone: to be called before the first apply, and at the start
    * of whatever asks for plans. Idempotent; safe when several processes do it at once.
-   * @throws JobtableError `apply_failed` when something can't be put back: call it again.
+   * @throws JobtableError `apply_failed` when something can't be put back: call it again; WorkspaceBusy
+   *   when there may be something to do, and somebody else is at it, or applies.
    */
   recover(options: RecoverOptions): Promise<Recovery[]>;
 }
@@ -58,7 +63,12 @@ export async function openWorkspace(path: string, host: WorkspaceHost): Promise<
   const home = join(repository.gitDir, "jobtable");
   return {
     root: repository.root,
-    openSandbox: (options) => openSandbox(git, repository, options),
+    openSandbox: (options) =>
+      openSandbox(git, repository, options, (read) =>
+        options.base === "head" || options.recover === undefined
+          ? read()
+          : undisturbed(context, home, options.recover, read),
+      ),
     checkApply: (patch, { signal } = {}) => checkApply(context, patch, signal),
     apply: (patch, options) => apply(context, home, patch, options),
     recover: (options) => recover(context, home, options),

@@ -1,0 +1,32 @@
+/**
+ * How a phase knows that whoever holds a workspace's lock is over. Of a process in another container, or on
+ * another machine, the store knows: a holder whose job has ended has released the lock, is gone, or was
+ * taken for lost. A job that this store does not know may be another store's, and live.
+ */
+import { formatJobId, parseJobId } from "../job/id.js";
+import { isTerminal } from "../job/state.js";
+import type { Ledger } from "../ledger/ledger.js";
+import type { Processes } from "../runtime/process-identity.js";
+import type { HolderEnds, LockHolder } from "./apply/lock.js";
+
+/** The job that a lock is held for; null: none. */
+export function jobOf({ purpose }: LockHolder): string | null {
+  return parseJobId(formatJobId(purpose));
+}
+
+export function holderEnds(
+  ledger: Pick<Ledger, "plans" | "get">,
+  { isGone, isRunning }: Processes,
+): HolderEnds {
+  return {
+    isGone,
+    async isOver(holder) {
+      const jobId = jobOf(holder);
+      if (jobId === null || isRunning(holder.owner)) return false;
+      const [job = null] = await ledger.get([jobId]);
+      if (job !== null) return isTerminal(job.status);
+      // Forgotten, which only those are that have ended; the run is kept for longer.
+      return (await ledger.plans.run(jobId)) !== null;
+    },
+  };
+}
