@@ -73,7 +73,8 @@ export interface OpenPlansOptions {
 export function openPlans(options: OpenPlansOptions): PlansHere {
   const { ledger, settings, env, engine, clock = systemClock } = options;
   const newId = idSource(clock, systemRandom());
-  const ports = { ledger, newId, asyncMaxQueue: settings.asyncMaxQueue };
+  const processes = systemProcesses();
+  const ports = { ledger, newId, processes, asyncMaxQueue: settings.asyncMaxQueue };
   return {
     plans: new Plans(engine === undefined ? ports : { ...ports, engine }),
     host: { env, clock },

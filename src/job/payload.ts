@@ -47,9 +47,9 @@ export function encodePayload(task: string, inputJson: string, version = FIRST_V
   return `{"schema_version":${String(version)},"task":${JSON.stringify(task)},"input":${inputJson}}`;
 }
 
-/** @param planId the 26-character ULID. */
-export function encodePlanPayload(planId: string, phase: Phase): string {
-  const payload = { schema_version: PLAN_VERSION, plan_id: planId, phase, extra: {} };
+/** @param planId the 26-character ULID. @param extra what runs of the phase need to know besides; must be JSON. */
+export function encodePlanPayload(planId: string, phase: Phase, extra: object = {}): string {
+  const payload = { schema_version: PLAN_VERSION, plan_id: planId, phase, extra };
   return JSON.stringify(payload);
 }
 

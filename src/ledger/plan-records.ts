@@ -4,8 +4,9 @@
  * texts are JSON that belongs to src/plan/ and mean nothing here; times are the ledger's own.
  *
  * A run is named by the job that runs it, and outlives it: retention of jobs does not touch plans. Of
- * each plan the newest `KEPT_RUNS` runs are kept, and the newest one that has a patch; of plans, with
- * all of their runs, the `KEPT_PLANS` used last.
+ * each plan the newest `KEPT_RUNS` runs are kept, and the newest one that has a patch with the newest
+ * apply that has ended, which may have put it in place; of plans, with all of their runs, the
+ * `KEPT_PLANS` used last.
  *
  * Every verb is atomic and safe to call from any number of processes at once. It rejects with a
  * `LedgerError` as those of the ledger do, or with an `Error` where a value can't be kept: then nothing
@@ -39,17 +40,26 @@ export interface PlanRecords {
    */
   begin(run: NewPlanRun): Promise<void>;
 
+  /**
+   * Takes back what `begin` recorded, for a run whose job was refused. Nothing happens where the run is
+   * not known, or has an outcome.
+   */
+  drop(jobId: string): Promise<void>;
+
   /** Records a step of a run, or replaces it. Nothing happens where the run is not known. */
   writeStep(step: StepRecord): Promise<void>;
 
   /** Records what became of a run; a later call replaces it. Nothing happens where the run is not known. */
   finish(outcome: RunOutcomeRecord): Promise<void>;
 
-  /** One run, with its steps in order, in one look; null where it is not known. */
-  run(jobId: string): Promise<PlanRunWithSteps | null>;
+  /**
+   * One run, with its steps in order, in one look; null where it is not known.
+   * @param steps false: they and their logs, which may be large, are not read, and none is answered.
+   */
+  run(jobId: string, options?: RunLook): Promise<PlanRunWithSteps | null>;
 
-  /** The runs of a plan, newest first: by when they began, then by id. */
-  runs(planId: string): Promise<PlanRun[]>;
+  /** The runs of a plan, without their texts, newest first: by when they began, then by id. */
+  runs(planId: string): Promise<PlanRunHead[]>;
 
   /** Null where there is none. One of no bytes is one. */
   patch(jobId: string): Promise<Uint8Array | null>;
@@ -78,6 +88,20 @@ export interface NewPlanRun {
   readonly phase: Phase;
   /** The plan as it was when the run was asked for. */
   readonly definitionJson: string;
+}
+
+export interface RunLook {
+  /** Default: true. */
+  readonly steps?: boolean;
+}
+
+/** What a run's texts do not say. */
+export interface PlanRunHead extends Omit<NewPlanRun, "definitionJson"> {
+  readonly createdAtMs: number;
+  /** Whether it has an outcome. */
+  readonly hasEnded: boolean;
+  /** Null where there is no patch. */
+  readonly patchBytes: number | null;
 }
 
 export interface PlanRun extends NewPlanRun {

@@ -5,7 +5,7 @@
 import { JobtableError } from "../job/errors.js";
 import { formatJobId } from "../job/id.js";
 import type { Ledger } from "../ledger/ledger.js";
-import type { PlanRecord, PlanRun } from "../ledger/plan-records.js";
+import type { PlanRecord, PlanRun, PlanRunHead } from "../ledger/plan-records.js";
 import { readOutcome, type PhaseOutcome } from "./outcome.js";
 
 type Named = Pick<PlanRecord, "planId" | "name">;
@@ -19,10 +19,11 @@ export async function executedRun(
   const executes = runs.filter(({ phase }) => phase === "execute");
   const jobs = await ledger.get(executes.map(({ jobId }) => jobId));
   const at = executes.findIndex(
-    ({ outcomeJson }, index) => outcomeJson !== null || (jobs[index] ?? null) !== null,
+    ({ hasEnded }, index) => hasEnded || (jobs[index] ?? null) !== null,
   );
-  const run = executes[at];
-  if (run === undefined) throw nothingToApply(plan, "it was not executed yet");
+  const last = executes[at];
+  const run = last === undefined ? null : await ledger.plans.run(last.jobId, { steps: false });
+  if (run === null) throw nothingToApply(plan, "it was not executed yet");
   if (run.outcomeJson === null) {
     const why = jobs[at]?.errorMessage ?? "its last execute has no outcome";
     throw nothingToApply(plan, why);
@@ -33,11 +34,9 @@ export async function executedRun(
     const why = errorMessage === null ? "" : `: ${errorMessage}`;
     throw nothingToApply(plan, `its last execute ${WORDS[status]}${why}`);
   }
-  const applied = runs.find(
-    ({ phase, outcomeJson }) => phase === "apply" && hasApplied(outcomeJson, run.jobId),
-  );
-  if (applied !== undefined)
-    throw nothingToApply(plan, `its patch was applied by ${formatJobId(applied.jobId)} already`);
+  const applied = await applyOf(ledger, runs, run.jobId);
+  if (applied !== null)
+    throw nothingToApply(plan, `its patch was applied by ${formatJobId(applied)} already`);
   return { run, outcome };
 }
 
@@ -48,10 +47,22 @@ const WORDS = {
   cancelled: "was cancelled",
 } as const satisfies Record<PhaseOutcome["status"], string>;
 
-function hasApplied(outcomeJson: string | null, executeJobId: string): boolean {
-  if (outcomeJson === null) return false;
-  const outcome = readOutcome(outcomeJson);
-  return outcome.status === "succeeded" && outcome.executeJobId === executeJobId;
+/**
+ * The job that applied the patch of an execute, or null.
+ * @param runs of the plan.
+ */
+export async function applyOf(
+  { plans }: Pick<Ledger, "plans">,
+  runs: readonly PlanRunHead[],
+  executeJobId: string,
+): Promise<string | null> {
+  for (const { jobId, phase, hasEnded } of runs) {
+    if (phase !== "apply" || !hasEnded) continue;
+    const outcomeJson = (await plans.run(jobId, { steps: false }))?.outcomeJson ?? null;
+    const outcome = outcomeJson === null ? null : readOutcome(outcomeJson);
+    if (outcome?.status === "succeeded" && outcome.executeJobId === executeJobId) return jobId;
+  }
+  return null;
 }
 
 export function nothingToApply({ name }: Named, why: string): JobtableError {

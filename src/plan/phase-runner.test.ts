@@ -61,6 +61,7 @@ function withPlans(ledger: Ledger, other: Partial<PlanRecords>): Ledger {
     find: (...args) => plans.find(...args),
     list: (...args) => plans.list(...args),
     begin: (...args) => plans.begin(...args),
+    drop: (...args) => plans.drop(...args),
     writeStep: (...args) => plans.writeStep(...args),
     finish: (...args) => plans.finish(...args),
     run: (...args) => plans.run(...args),

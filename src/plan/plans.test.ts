@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { isTerminal } from "../job/state.js";
 import type { Ledger } from "../ledger/ledger.js";
+import { KEPT_RUNS } from "../ledger/plan-records.js";
 import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
+import type { ProcessIdentity } from "../runtime/process-identity.js";
 import { idSource, systemRandom } from "../runtime/random.js";
 import { VirtualClock } from "../../test/virtual-clock.js";
 import type { PlanDefinition } from "./definition.js";
@@ -9,6 +11,7 @@ import { Plans, type StartOutcome } from "./plans.js";
 import type { PhaseOutcome } from "./outcome.js";
 
 const WORKER = "worker-00000000";
+const HERE: ProcessIdentity = { host: "here", pid: 7, pidStamp: "1" };
 
 const DEFINITION: PlanDefinition = {
   name: "rename",
@@ -33,8 +36,13 @@ function rig(asyncMaxQueue = 16): Rig {
 }
 
 /** As another process has it. */
-function another({ ledger, clock }: Pick<Rig, "ledger" | "clock">, asyncMaxQueue = 16): Plans {
-  return new Plans({ ledger, newId: idSource(clock, systemRandom()), asyncMaxQueue });
+function another(
+  { ledger, clock }: Pick<Rig, "ledger" | "clock">,
+  asyncMaxQueue = 16,
+  gone?: ProcessIdentity,
+): Plans {
+  const processes = { self: HERE, isGone: ({ pid }: ProcessIdentity) => pid === gone?.pid };
+  return new Plans({ ledger, newId: idSource(clock, systemRandom()), asyncMaxQueue, processes });
 }
 
 function execute(plans: Plans, definition = DEFINITION): Promise<StartOutcome> {
@@ -128,6 +136,33 @@ describe("one phase of a plan at a time", () => {
   });
 });
 
+describe("a phase in place whose process is gone", () => {
+  const place = { jobId: "01J0000000000000000000000A", task: "plan:execute:here" };
+
+  test("is cancelled by the next who asks, while it waits", async () => {
+    const parts = rig();
+    expect((await parts.plans.execute({ definition: DEFINITION, file: null }, place)).kind).toBe(
+      "started",
+    );
+    expect((await execute(parts.plans)).kind).toBe("held");
+    const later = another(parts, 16, HERE);
+    const next = await started(execute(later));
+    expect(await parts.ledger.get([place.jobId, next])).toMatchObject([
+      { status: "cancelled" },
+      { status: "queued" },
+    ]);
+    // Any worker may run this one, whoever asked.
+    expect((await execute(later)).kind).toBe("held");
+  });
+
+  test("holds while it runs: its worker's silence tells", async () => {
+    const parts = rig();
+    await parts.plans.execute({ definition: DEFINITION, file: null }, place);
+    await parts.ledger.claim({ workerId: WORKER, tasks: [place.task], limit: 1 });
+    expect((await execute(another(parts, 16, HERE))).kind).toBe("held");
+  });
+});
+
 describe("what may be applied", () => {
   test("is the last execute, when it succeeded, once", async () => {
     const parts = rig();
@@ -153,6 +188,19 @@ describe("what may be applied", () => {
     const plan = await parts.plans.find("rename");
     expect((await parts.plans.applicable(plan)).patch).toEqual(new Uint8Array([1]));
     expect(await started(parts.plans.apply(plan))).not.toBe(first);
+  });
+
+  test("is nothing that was applied, however many were refused since", async () => {
+    const parts = rig();
+    const { plans, ledger } = parts;
+    const first = await started(execute(plans));
+    await end(parts, first, {}, new Uint8Array([1]));
+    const plan = await plans.find("rename");
+    await end(parts, await started(plans.apply(plan)), { executeJobId: first });
+    for (let refusal = 0; refusal < KEPT_RUNS; refusal += 1)
+      expect((await execute(another(parts, 0))).kind).toBe("full");
+    expect(await ledger.plans.runs(plan.planId)).toHaveLength(2);
+    await expect(plans.apply(plan)).rejects.toThrow("was applied by");
   });
 
   test("is nothing before an execute, and after one that failed, whatever was before", async () => {
@@ -208,6 +256,43 @@ describe("finding a plan", () => {
     await expect(plans.find("rename")).rejects.toThrow(
       /^plan rename is in 2 workspaces; name it by its id: plan_\w{26} in \/srv\/other, plan_\w{26} in \/srv\/app$/,
     );
+  });
+});
+
+describe("looking", () => {
+  test("at a run that was started, also when another one came after it", async () => {
+    const parts = rig();
+    const { plans } = parts;
+    const first = await started(execute(plans));
+    await end(parts, first, { status: "failed", errorMessage: "StepFailed: no" });
+    const second = await started(execute(plans));
+    const plan = await plans.find("rename");
+    expect((await plans.show(plan)).execute).toMatchObject({ jobId: second, status: "queued" });
+    const view = await plans.show(plan, { jobId: first });
+    expect(view).toMatchObject({ execute: { jobId: first, status: "failed" }, apply: null });
+    expect(await plans.look(first, { steps: false })).toEqual(view.execute);
+    expect(await plans.look(plan.planId, { steps: false })).toBeNull();
+  });
+
+  test("at all plans: few runs at a time, and no steps", async () => {
+    const parts = rig(1_000);
+    for (let at = 0; at < 40; at += 1)
+      await started(execute(parts.plans, { ...DEFINITION, name: `plan-${String(at)}` }));
+    const { plans } = parts.ledger;
+    const read = plans.run.bind(plans);
+    let [reading, most] = [0, 0];
+    plans.run = async (jobId, options) => {
+      expect(options).toEqual({ steps: false });
+      most = Math.max(most, (reading += 1));
+      const run = await read(jobId, options);
+      reading -= 1;
+      return run;
+    };
+    const views = await parts.plans.list();
+    expect(views.map(({ execute }) => execute?.status)).toEqual(
+      Array.from({ length: 40 }, () => "queued"),
+    );
+    expect(most).toBeLessThanOrEqual(8);
   });
 });
 

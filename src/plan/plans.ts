@@ -7,7 +7,7 @@
  * key that names the job before it, which must have ended. Of several who ask at once exactly one gets
  * the key; the others are told whose it is. No clock and no lock is involved.
  */
-import type { Engine } from "../engine/api.js";
+import type { Engine, RecordResult } from "../engine/api.js";
 import { JobtableError } from "../job/errors.js";
 import { formatPlanId, parsePlanId } from "../job/id.js";
 import type { Job, NewJob, Phase } from "../job/job.js";
@@ -15,18 +15,23 @@ import { encodePlanPayload, PLAN_TASKS, PLAN_VERSION } from "../job/payload.js";
 import { isTerminal } from "../job/state.js";
 import type { CancelOutcome, Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
+import type { Processes } from "../runtime/process-identity.js";
 import { executedRun, nothingToApply } from "./applicable.js";
+import { askedBy, askerOf } from "./asker.js";
 import type { PlanDefinition } from "./definition.js";
 import type { PhaseOutcome } from "./outcome.js";
-import { viewOf, type PlanView } from "./view.js";
+import { runOf, viewOf, type LookAtPlan, type PlanView, type RunView } from "./view.js";
 
 /** More plans of one name than anyone tells apart. */
 const MAX_FOUND = 20;
 const MAX_LISTED = 1_000;
+/** Looked at together; each may bring megabytes. */
+const LOOKS_AT_ONCE = 8;
 
 export interface PlansPorts {
   readonly ledger: Ledger;
   readonly newId: () => string;
+  readonly processes: Processes;
   /** Bound on queued + running, for phases that wait for a worker. */
   readonly asyncMaxQueue: number;
   /** Where the process has one that serves: its jobs are counted, and its maintenance learns of them. */
@@ -61,7 +66,9 @@ interface Full {
   readonly retryAfterS: number;
 }
 
-type Submitted = Exclude<SubmitOutcome, { readonly kind: "full" }> | Full;
+type NotReady = Extract<RecordResult, { readonly kind: "not_ready" }>;
+type Submitted = Exclude<SubmitOutcome, { readonly kind: "full" }> | Full | NotReady;
+type Next = { readonly kind: "started" | "held"; readonly job: Job } | Full | NotReady;
 
 /** The run whose patch would be applied. */
 export interface Applicable {
@@ -106,8 +113,10 @@ export class Plans {
 
   /** The plan as its last run had it. @throws JobtableError `unknown_plan` where none ever did. */
   async lastDefinition(plan: PlanRecord): Promise<PlanDefinition> {
-    const [last] = await this.#ports.ledger.plans.runs(plan.planId);
-    if (last === undefined)
+    const { plans } = this.#ports.ledger;
+    const [newest] = await plans.runs(plan.planId);
+    const last = newest === undefined ? null : await plans.run(newest.jobId, { steps: false });
+    if (last === null)
       throw new JobtableError(
         "unknown_plan",
         `plan ${plan.name} was never executed: give its file`,
@@ -146,15 +155,28 @@ export class Plans {
     return run === undefined ? null : plans.patch(run.jobId);
   }
 
-  async show(plan: PlanRecord): Promise<PlanView> {
-    return viewOf(this.#ports.ledger, plan);
+  /** With the newest run of each phase, or the one that is asked for. */
+  async show(plan: PlanRecord, options?: Pick<LookAtPlan, "jobId">): Promise<PlanView> {
+    return viewOf(this.#ports.ledger, plan, options);
+  }
+
+  /** One run as it is now; null where it is not on record. @param options whether with its steps' logs. */
+  async look(jobId: string, options: Required<Pick<LookAtPlan, "steps">>): Promise<RunView | null> {
+    return runOf(this.#ports.ledger, jobId, options);
   }
 
   /** Last used first, without their steps. @param limit up to 1,000. */
   async list(limit = MAX_LISTED): Promise<PlanView[]> {
     const { ledger } = this.#ports;
     const plans = await ledger.plans.list(limit);
-    return Promise.all(plans.map((plan) => viewOf(ledger, plan, { steps: false })));
+    const views: PlanView[] = [];
+    for (let from = 0; from < plans.length; from += LOOKS_AT_ONCE) {
+      const some = plans.slice(from, from + LOOKS_AT_ONCE);
+      views.push(
+        ...(await Promise.all(some.map((plan) => viewOf(ledger, plan, { steps: false })))),
+      );
+    }
+    return views;
   }
 
   /** Of the phase that waits or runs; null where none does. */
@@ -171,7 +193,7 @@ export class Plans {
     definition: PlanDefinition,
     place?: Place,
   ): Promise<StartOutcome> {
-    const { ledger, newId } = this.#ports;
+    const { ledger, newId, processes } = this.#ports;
     const { planId } = plan;
     const held = await this.#holder(planId);
     if (held !== null) return { kind: "held", plan, job: held };
@@ -184,22 +206,34 @@ export class Plans {
       phase,
       task: place?.task ?? PLAN_TASKS[phase],
       schemaVersion: PLAN_VERSION,
-      payloadJson: encodePlanPayload(planId, phase),
+      payloadJson: encodePlanPayload(
+        planId,
+        phase,
+        place === undefined ? {} : askedBy(processes.self),
+      ),
       timeoutMs: definition.timeoutMs,
     };
-    for (let before = await this.#newest(planId); ;) {
-      const key = `plan ${planId} after ${before?.jobId ?? "nothing"}`;
-      const keyed = { ...job, idempotency: { key, fingerprint: jobId } };
-      const outcome = await this.#submit(keyed, place !== undefined);
-      if (outcome.kind === "full") return outcome;
-      if (outcome.kind !== "conflict") return { kind: "started", plan, job: outcome.job };
+    const outcome = await this.#submitNext(job, place !== undefined);
+    // It counts as no run of the plan, of which few are kept. One that can't be dropped is told from others.
+    if (outcome.kind !== "started") await ledger.plans.drop(jobId).catch(() => undefined);
+    if (outcome.kind === "not_ready") throw new JobtableError("not_ready", outcome.reason);
+    return outcome.kind === "full" ? outcome : { kind: outcome.kind, plan, job: outcome.job };
+  }
+
+  /** Submits a job that comes after the newest one of its plan, which must have ended. */
+  async #submitNext(job: NewJob & { readonly planId: string }, inPlace: boolean): Promise<Next> {
+    for (let before = await this.#newest(job.planId); ;) {
+      const key = `plan ${job.planId} after ${before?.jobId ?? "nothing"}`;
+      const keyed = { ...job, idempotency: { key, fingerprint: job.jobId } };
+      const outcome = await this.#submit(keyed, inPlace);
+      if (outcome.kind === "full" || outcome.kind === "not_ready") return outcome;
+      if (outcome.kind !== "conflict") return { kind: "started", job: outcome.job };
       // Someone was faster. Where that one has ended by now, it is the one to come after.
-      if (!isTerminal(outcome.job.status)) return { kind: "held", plan, job: outcome.job };
+      if (!isTerminal(outcome.job.status)) return { kind: "held", job: outcome.job };
       before = outcome.job;
     }
   }
 
-  /** @throws JobtableError `not_ready` where the engine goes down. */
   async #submit(job: NewJob, inPlace: boolean): Promise<Submitted> {
     const { ledger, engine, asyncMaxQueue: limit } = this.#ports;
     if (inPlace || engine === undefined) {
@@ -210,13 +244,24 @@ export class Plans {
         return { kind: "full", limit, retryAfterS: 1 };
       return outcome;
     }
-    const result = await engine.record(job);
-    if (result.kind === "not_ready") throw new JobtableError("not_ready", result.reason);
-    return result;
+    return engine.record(job);
   }
 
   async #holder(planId: string): Promise<Job | null> {
-    return this.#first({ planId, statuses: ["queued", "running"] });
+    for (;;) {
+      const job = await this.#first({ planId, statuses: ["queued", "running"] });
+      if (job === null || !(await this.#isOrphan(job))) return job;
+      // Claimed after all, it runs: then it holds.
+      await this.#ports.ledger.cancel([job.jobId]);
+    }
+  }
+
+  /** Whether it waits for a process that is gone. */
+  async #isOrphan({ jobId, status, phase, task }: Job): Promise<boolean> {
+    if (status !== "queued" || phase === null || task === PLAN_TASKS[phase]) return false;
+    const payloadJson = await this.#ports.ledger.payload(jobId);
+    const asker = payloadJson === null ? null : askerOf(payloadJson);
+    return asker !== null && this.#ports.processes.isGone(asker);
   }
 
   async #newest(planId: string): Promise<Job | null> {

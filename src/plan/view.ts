@@ -2,7 +2,7 @@
 import type { Job, Phase } from "../job/job.js";
 import type { Status } from "../job/state.js";
 import type { Ledger } from "../ledger/ledger.js";
-import type { PlanRecord, PlanRun } from "../ledger/plan-records.js";
+import type { PlanRecord, PlanRunWithSteps } from "../ledger/plan-records.js";
 import { readOutcome, type PhaseOutcome } from "./outcome.js";
 import { readStep, type StepReport } from "./step-report.js";
 
@@ -29,32 +29,52 @@ export interface RunView {
   readonly steps: readonly StepReport[];
 }
 
+export interface LookAtPlan {
+  /** Default: true. */
+  readonly steps?: boolean;
+  /** The run to show of its phase, in place of the newest. */
+  readonly jobId?: string;
+}
+
 export async function viewOf(
   ledger: Ledger,
   plan: PlanRecord,
-  { steps = true }: { readonly steps?: boolean } = {},
+  { steps = true, jobId: wanted }: LookAtPlan = {},
 ): Promise<PlanView> {
-  const runs = await ledger.plans.runs(plan.planId);
-  const jobs = await ledger.get(runs.map(({ jobId }) => jobId));
-  const newest = async (phase: Phase): Promise<RunView | null> => {
-    for (const [index, run] of runs.entries()) {
-      const job = jobs[index] ?? null;
-      // One that was begun and then refused never was a job.
-      if (run.phase === phase && (job !== null || run.outcomeJson !== null))
-        return runView(run, job, steps ? await stepsOf(ledger, run.jobId) : []);
-    }
-    return null;
+  const heads = await ledger.plans.runs(plan.planId);
+  const jobs = await ledger.get(heads.map(({ jobId }) => jobId));
+  const known = heads.map((head, index) => ({ ...head, job: jobs[index] ?? null }));
+  const shown = async (phase: Phase): Promise<RunView | null> => {
+    // One that was begun and then refused never was a job.
+    const all = known.filter((run) => run.phase === phase && (run.job !== null || run.hasEnded));
+    const run = all.find(({ jobId }) => jobId === wanted) ?? all[0];
+    return run === undefined ? null : lookAt(ledger, run.jobId, run.job, { steps });
   };
-  return { plan, execute: await newest("execute"), apply: await newest("apply") };
+  return { plan, execute: await shown("execute"), apply: await shown("apply") };
 }
 
-async function stepsOf(ledger: Ledger, jobId: string): Promise<StepReport[]> {
-  const found = await ledger.plans.run(jobId);
-  return (found?.steps ?? []).map(readStep);
+/** One run; null where it is not on record. */
+export async function runOf(
+  ledger: Ledger,
+  jobId: string,
+  options: Pick<LookAtPlan, "steps"> = {},
+): Promise<RunView | null> {
+  const [job = null] = await ledger.get([jobId]);
+  return lookAt(ledger, jobId, job, options);
+}
+
+async function lookAt(
+  { plans }: Ledger,
+  jobId: string,
+  job: Job | null,
+  options: Pick<LookAtPlan, "steps">,
+): Promise<RunView | null> {
+  const run = await plans.run(jobId, options);
+  return run === null ? null : runView(run, job);
 }
 
 /** What the run has recorded counts more than its job: that may have been taken for lost just when all was done. */
-function runView(run: PlanRun, job: Job | null, steps: readonly StepReport[]): RunView {
+function runView(run: PlanRunWithSteps, job: Job | null): RunView {
   const outcome = run.outcomeJson === null ? null : readOutcome(run.outcomeJson);
   return {
     jobId: run.jobId,
@@ -67,6 +87,6 @@ function runView(run: PlanRun, job: Job | null, steps: readonly StepReport[]): R
     errorMessage: outcome === null ? (job?.errorMessage ?? null) : outcome.errorMessage,
     outcome,
     patchBytes: run.patchBytes,
-    steps,
+    steps: run.steps.map(readStep),
   };
 }

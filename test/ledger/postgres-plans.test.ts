@@ -93,9 +93,10 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   findPlans: ["tidy", 10],
   listPlans: [10],
   beginRun: ["y", "x", "apply", "{}"],
+  dropRun: ["y"],
   writeStep: ["y", 1, "{}", ""],
   finishRun: ["y", "{}", "\\x00"],
-  planRun: ["y"],
+  planRun: ["y", true],
   planRuns: ["x"],
   planPatch: ["y"],
 };

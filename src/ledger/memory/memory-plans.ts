@@ -9,8 +9,10 @@ import {
   type PlanRecord,
   type PlanRecords,
   type PlanRun,
+  type PlanRunHead,
   type PlanRunWithSteps,
   type PlanSeen,
+  type RunLook,
   type RunOutcomeRecord,
   type StepRecord,
 } from "../plan-records.js";
@@ -85,6 +87,12 @@ export class MemoryPlans implements PlanRecords {
     });
   }
 
+  drop(jobId: string): Promise<void> {
+    return this.#verb(() => {
+      if (this.#runs.get(jobId)?.outcomeJson === null) this.#runs.delete(jobId);
+    });
+  }
+
   writeStep(step: StepRecord): Promise<void> {
     return this.#verb(() => {
       const stored = storableStep(step);
@@ -102,17 +110,17 @@ export class MemoryPlans implements PlanRecords {
     });
   }
 
-  run(jobId: string): Promise<PlanRunWithSteps | null> {
+  run(jobId: string, { steps: wanted = true }: RunLook = {}): Promise<PlanRunWithSteps | null> {
     return this.#verb(() => {
       const run = this.#runs.get(jobId);
       if (run === undefined) return null;
-      const steps = [...run.steps.values()].sort((a, b) => a.step - b.step);
+      const steps = (wanted ? [...run.steps.values()] : []).sort((a, b) => a.step - b.step);
       return { ...recordOf(run), steps: steps.map((step) => ({ ...step })) };
     });
   }
 
-  runs(planId: string): Promise<PlanRun[]> {
-    return this.#verb(() => this.#newestFirst(planId).map(recordOf));
+  runs(planId: string): Promise<PlanRunHead[]> {
+    return this.#verb(() => this.#newestFirst(planId).map(headOf));
   }
 
   patch(jobId: string): Promise<Uint8Array | null> {
@@ -150,9 +158,18 @@ export class MemoryPlans implements PlanRecords {
   #forgetRuns(planId: string): void {
     const runs = this.#newestFirst(planId);
     const withPatch = runs.find(({ patch }) => patch !== null);
+    const applied = runs.find(
+      ({ begun, outcomeJson }) => begun.phase === "apply" && outcomeJson !== null,
+    );
     for (const run of runs.slice(KEPT_RUNS - 1))
-      if (run !== withPatch) this.#runs.delete(run.begun.jobId);
+      if (run !== withPatch && run !== applied) this.#runs.delete(run.begun.jobId);
   }
+}
+
+function headOf({ begun, outcomeJson, patch }: KeptRun): PlanRunHead {
+  const { jobId, planId, phase, createdAtMs } = begun;
+  const patchBytes = patch?.byteLength ?? null;
+  return { jobId, planId, phase, createdAtMs, hasEnded: outcomeJson !== null, patchBytes };
 }
 
 function recordOf({ begun, outcomeJson, patch }: KeptRun): PlanRun {

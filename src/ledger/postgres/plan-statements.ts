@@ -1,6 +1,6 @@
 /** The statements of what is kept of plans; statements.ts has the rules. A plan's row is locked before its runs. */
 import { KEPT_PLANS, KEPT_RUNS } from "../plan-records.js";
-import { PLAN_COLUMNS, RUN_COLUMNS } from "../sql/plan-rows.js";
+import { HEAD_COLUMNS, PLAN_COLUMNS, RUN_COLUMNS } from "../sql/plan-rows.js";
 import { columnsOf } from "./rows.js";
 import { NEED_NOT_WAIT, NOW } from "./statements.js";
 
@@ -9,6 +9,7 @@ const RUNS = ":schema.plan_runs";
 const STEPS = ":schema.plan_steps";
 const planColumns = columnsOf(PLAN_COLUMNS, "p").join(", ");
 const runColumns = `${columnsOf(RUN_COLUMNS, "r").join(", ")}, octet_length(r.patch)`;
+const headColumns = `${columnsOf(HEAD_COLUMNS, "r").join(", ")}, (r.outcome_json IS NOT NULL)::int4, octet_length(r.patch)`;
 const LAST_USED_FIRST = "ORDER BY p.used_at DESC, p.plan_id DESC";
 const NEWEST_FIRST = "ORDER BY r.created_at DESC, r.job_id DESC";
 /** Normally there is one: what one statement forgets is bounded whatever was written past the ledger. */
@@ -49,8 +50,13 @@ const BEGIN = `
         ${NEWEST_FIRST} LIMIT ${String(KEPT_RUNS - 1)})
       AND old.job_id NOT IN (SELECT r.job_id FROM ${RUNS} r WHERE r.plan_id = $2::text
         AND r.patch IS NOT NULL ${NEWEST_FIRST} LIMIT 1)
+      AND old.job_id NOT IN (SELECT r.job_id FROM ${RUNS} r WHERE r.plan_id = $2::text
+        AND r.phase = 'apply' AND r.outcome_json IS NOT NULL ${NEWEST_FIRST} LIMIT 1)
   )
   SELECT (SELECT count(*) FROM plan), (SELECT count(*) FROM begun)`;
+
+/** $1 job_id */
+const DROP = `DELETE FROM ${RUNS} WHERE job_id = $1::text AND outcome_json IS NULL`;
 
 /** $1 job_id, $2 step, $3 record_json, $4 log. A step that is lost with the server is one that was not seen. */
 const WRITE_STEP = `
@@ -64,13 +70,13 @@ const WRITE_STEP = `
 const FINISH = `UPDATE ${RUNS} SET outcome_json = $2::text, patch = coalesce($3::bytea, patch)
   WHERE job_id = $1::text`;
 
-/** $1 job_id. Answers the run, and a JSON array of its steps: step, record and log each; null: none. */
+/** $1 job_id, $2 whether steps are wanted. Answers the run, and a JSON array of its steps: step, record and log each; null: none. */
 const RUN = `SELECT ${runColumns},
     (SELECT json_agg(json_build_array(s.step::text, s.record_json, s.log) ORDER BY s.step)::text
-      FROM ${STEPS} s WHERE s.job_id = r.job_id)
+      FROM ${STEPS} s WHERE $2::bool AND s.job_id = r.job_id)
   FROM ${RUNS} r WHERE r.job_id = $1::text`;
 /** $1 plan_id */
-const RUNS_OF_PLAN = `SELECT ${runColumns} FROM ${RUNS} r WHERE r.plan_id = $1::text ${NEWEST_FIRST}`;
+const RUNS_OF_PLAN = `SELECT ${headColumns} FROM ${RUNS} r WHERE r.plan_id = $1::text ${NEWEST_FIRST}`;
 /** $1 job_id. In hexadecimal, whatever the server's bytea_output. */
 const PATCH = `SELECT encode(patch, 'hex') FROM ${RUNS} WHERE job_id = $1::text`;
 
@@ -79,6 +85,7 @@ export const PLAN_SQL = {
   findPlans: FIND,
   listPlans: LIST,
   beginRun: BEGIN,
+  dropRun: DROP,
   writeStep: WRITE_STEP,
   finishRun: FINISH,
   planRun: RUN,

@@ -4,9 +4,10 @@ import type {
   NewPlanRun,
   PlanRecord,
   PlanRecords,
-  PlanRun,
+  PlanRunHead,
   PlanRunWithSteps,
   PlanSeen,
+  RunLook,
   RunOutcomeRecord,
   StepRecord,
 } from "../plan-records.js";
@@ -24,7 +25,7 @@ import {
 import { cellReader, number, type Row } from "./rows.js";
 import type { RunStatement } from "./session.js";
 
-const { toPlan, toRun, toStep } = planReader(cellReader);
+const { toHead, toPlan, toRun, toStep } = planReader(cellReader);
 
 /** Runs a verb while the ledger is open, and is waited for when it closes. */
 export type RunVerb = <T>(body: () => Promise<T>) => Promise<T>;
@@ -68,6 +69,12 @@ export class PostgresPlans implements PlanRecords {
     });
   }
 
+  drop(jobId: string): Promise<void> {
+    return this.#verb(async () => {
+      await this.#run("dropRun", [jobId]);
+    });
+  }
+
   writeStep(given: StepRecord): Promise<void> {
     return this.#verb(async () => {
       const { jobId, step, recordJson, log } = storableStep(given);
@@ -82,17 +89,17 @@ export class PostgresPlans implements PlanRecords {
     });
   }
 
-  run(jobId: string): Promise<PlanRunWithSteps | null> {
+  run(jobId: string, { steps: wanted = true }: RunLook = {}): Promise<PlanRunWithSteps | null> {
     return this.#verb(async () => {
-      const [row] = await this.#run("planRun", [jobId]);
+      const [row] = await this.#run("planRun", [jobId, wanted]);
       if (row === undefined) return null;
       const steps = JSON.parse(textOrNull(row[AFTER_RUN] ?? null) ?? "[]") as Row[];
       return { ...toRun(row), steps: steps.map((step) => toStep(jobId, step)) };
     });
   }
 
-  runs(planId: string): Promise<PlanRun[]> {
-    return this.#verb(async () => (await this.#run("planRuns", [planId])).map(toRun));
+  runs(planId: string): Promise<PlanRunHead[]> {
+    return this.#verb(async () => (await this.#run("planRuns", [planId])).map(toHead));
   }
 
   patch(jobId: string): Promise<Uint8Array | null> {

@@ -1,5 +1,5 @@
 /** The order of the columns of plans and their runs as they are read, and what their rows become. */
-import type { PlanRecord, PlanRun, StepRecord } from "../plan-records.js";
+import type { PlanRecord, PlanRun, PlanRunHead, StepRecord } from "../plan-records.js";
 import { text, textOrNull, toPhase, type Cell, type CellReader } from "./rows.js";
 
 /** The columns of a plan as they are read, in this order. */
@@ -22,12 +22,16 @@ export const RUN_COLUMNS = [
   "outcome_json",
 ] as const;
 
+/** Those that every look at a run has; of runs without their texts, whether there is an outcome comes next. */
+export const HEAD_COLUMNS = RUN_COLUMNS.slice(0, 4);
+
 /** Where what follows a run stands in its row. */
 export const AFTER_RUN = RUN_COLUMNS.length + 1;
 
 /** What reads rows: the columns of a plan or of a run first; more may follow. */
 export function planReader({ number, time }: CellReader): {
   readonly toPlan: (row: readonly Cell[]) => PlanRecord;
+  readonly toHead: (row: readonly Cell[]) => PlanRunHead;
   readonly toRun: (row: readonly Cell[]) => PlanRun;
   readonly toStep: (jobId: string, row: readonly Cell[]) => StepRecord;
 } {
@@ -39,6 +43,14 @@ export function planReader({ number, time }: CellReader): {
       file: textOrNull(row[3]),
       createdAtMs: time(row[4]),
       usedAtMs: time(row[5]),
+    }),
+    toHead: (row) => ({
+      jobId: text(row[0]),
+      planId: text(row[1]),
+      phase: toPhase(row[2]),
+      createdAtMs: time(row[3]),
+      hasEnded: number(row[4]) !== 0,
+      patchBytes: row[5] === null ? null : number(row[5]),
     }),
     toRun: (row) => ({
       jobId: text(row[0]),

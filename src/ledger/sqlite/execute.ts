@@ -40,6 +40,8 @@ const WEIGHTS: Readonly<Record<Verb, Weight>> = {
   beginRun: "record",
   finishRun: "record",
   writeStep: "note",
+  // One that comes back with the power says nothing that is not so.
+  dropRun: "note",
   findPlans: "look",
   listPlans: "look",
   planRun: "look",
@@ -98,6 +100,7 @@ export function execute(tx: Transaction, operation: Operation, weight: Weight): 
     case "findPlans":
     case "listPlans":
     case "beginRun":
+    case "dropRun":
     case "writeStep":
     case "finishRun":
     case "planRun":

@@ -22,6 +22,9 @@ export function executePlan(
     case "beginRun":
       begin(tx, operation.run);
       return null;
+    case "dropRun":
+      run.dropRun.run(operation.jobId);
+      return null;
     case "writeStep": {
       const { jobId, step, recordJson, log } = operation.step;
       run.writeStep.run(jobId, step, recordJson, log, jobId);
@@ -34,7 +37,8 @@ export function executePlan(
     }
     case "planRun": {
       const found = run.planRun.get(operation.jobId);
-      return found === undefined ? null : { run: found, steps: run.planSteps.all(operation.jobId) };
+      if (found === undefined) return null;
+      return { run: found, steps: operation.steps ? run.planSteps.all(operation.jobId) : [] };
     }
     case "planRuns":
       return run.planRuns.all(operation.planId);
@@ -57,7 +61,7 @@ function begin({ run, now }: Transaction, begun: NewPlanRun): void {
   const { jobId, planId, phase, definitionJson } = begun;
   if (run.hasPlan.get(planId) === undefined) throw unknownPlan(planId);
   if (run.hasRun.get(jobId) !== undefined) throw secondRun(jobId);
-  run.forgetRuns.run(planId, planId, planId);
+  run.forgetRuns.run(planId, planId, planId, planId);
   run.beginRun.run(jobId, planId, phase, now, definitionJson);
 }
 

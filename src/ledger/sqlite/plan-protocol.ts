@@ -8,9 +8,10 @@ export type PlanOperation =
   | { readonly verb: "findPlans"; readonly idOrName: string; readonly limit: number }
   | { readonly verb: "listPlans"; readonly limit: number }
   | { readonly verb: "beginRun"; readonly run: NewPlanRun }
+  | { readonly verb: "dropRun"; readonly jobId: string }
   | { readonly verb: "writeStep"; readonly step: StepRecord }
   | { readonly verb: "finishRun"; readonly outcome: RunOutcomeRecord }
-  | { readonly verb: "planRun"; readonly jobId: string }
+  | { readonly verb: "planRun"; readonly jobId: string; readonly steps: boolean }
   | { readonly verb: "planRuns"; readonly planId: string }
   | { readonly verb: "planPatch"; readonly jobId: string };
 
@@ -20,6 +21,7 @@ export interface PlanAnswers {
   findPlans: readonly Cell[][];
   listPlans: readonly Cell[][];
   beginRun: null;
+  dropRun: null;
   writeStep: null;
   finishRun: null;
   planRun: { readonly run: Cell[]; readonly steps: readonly Cell[][] } | null;

@@ -4,9 +4,10 @@ import type {
   NewPlanRun,
   PlanRecord,
   PlanRecords,
-  PlanRun,
+  PlanRunHead,
   PlanRunWithSteps,
   PlanSeen,
+  RunLook,
   RunOutcomeRecord,
   StepRecord,
 } from "../plan-records.js";
@@ -21,7 +22,7 @@ import {
 import { cellReader } from "./rows.js";
 import type { ThreadLink } from "./thread-link.js";
 
-const { toPlan, toRun, toStep } = planReader(cellReader);
+const { toHead, toPlan, toRun, toStep } = planReader(cellReader);
 
 export class SqlitePlans implements PlanRecords {
   readonly #link: ThreadLink;
@@ -52,6 +53,10 @@ export class SqlitePlans implements PlanRecords {
     return this.#link.call({ verb: "beginRun", run: storableRun(run) }, () => undefined);
   }
 
+  async drop(jobId: string): Promise<void> {
+    return this.#link.call({ verb: "dropRun", jobId }, () => undefined);
+  }
+
   async writeStep(step: StepRecord): Promise<void> {
     return this.#link.call({ verb: "writeStep", step: storableStep(step) }, () => undefined);
   }
@@ -61,16 +66,16 @@ export class SqlitePlans implements PlanRecords {
     return this.#link.call({ verb: "finishRun", outcome: stored }, () => undefined);
   }
 
-  async run(jobId: string): Promise<PlanRunWithSteps | null> {
-    return this.#link.call({ verb: "planRun", jobId }, (answer) =>
+  async run(jobId: string, { steps = true }: RunLook = {}): Promise<PlanRunWithSteps | null> {
+    return this.#link.call({ verb: "planRun", jobId, steps }, (answer) =>
       answer === null
         ? null
         : { ...toRun(answer.run), steps: answer.steps.map((row) => toStep(jobId, row)) },
     );
   }
 
-  async runs(planId: string): Promise<PlanRun[]> {
-    return this.#link.call({ verb: "planRuns", planId }, (rows) => rows.map(toRun));
+  async runs(planId: string): Promise<PlanRunHead[]> {
+    return this.#link.call({ verb: "planRuns", planId }, (rows) => rows.map(toHead));
   }
 
   async patch(jobId: string): Promise<Uint8Array | null> {

@@ -189,7 +189,7 @@ describe("what waits for the disk", () => {
 
   test("so is what is told of plans, their steps apart", () => {
     const store = open();
-    const [planId, jobId] = [newId(), newId()];
+    const [planId, jobId, other] = [newId(), newId(), newId()];
     const plan = { planId, name: "tidy", workspace: "/repo", file: null };
     const began = { jobId, planId, phase: "apply", definitionJson: "{}" } as const;
     const step = { jobId, step: 0, recordJson: "{}", log: "" };
@@ -198,6 +198,8 @@ describe("what waits for the disk", () => {
       [{ verb: "beginRun", run: began }, "FULL"],
       [{ verb: "writeStep", step }, "NORMAL"],
       [{ verb: "finishRun", outcome: { jobId, outcomeJson: "{}" } }, "FULL"],
+      [{ verb: "beginRun", run: { ...began, jobId: other } }, "FULL"],
+      [{ verb: "dropRun", jobId: other }, "NORMAL"],
     ];
     for (const [operation, level] of operations) {
       claimAlone(store);

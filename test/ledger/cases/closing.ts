@@ -98,6 +98,7 @@ function planCalls(
     find: () => plans.find("x", 1),
     list: () => plans.list(1),
     begin: () => plans.begin({ jobId, planId: jobId, phase: "apply", definitionJson: "{}" }),
+    drop: () => plans.drop(jobId),
     writeStep: () => plans.writeStep({ jobId, step: 0, recordJson: "{}", log: "" }),
     finish: () => plans.finish({ jobId, outcomeJson: "{}" }),
     run: () => plans.run(jobId),

@@ -248,10 +248,10 @@ function runCases({ check, checkShared }: Cases): void {
     const seen = await plans.runs(planId);
     const newestFirst = runs.filter((run) => run.planId === planId).toReversed();
     expect(seen).toEqual(
-      newestFirst.map((run, at) => ({
+      newestFirst.map(({ definitionJson: _, ...run }, at) => ({
         ...run,
         createdAtMs: seen[at]?.createdAtMs,
-        outcomeJson: null,
+        hasEnded: false,
         patchBytes: null,
       })),
     );
@@ -269,6 +269,31 @@ function runCases({ check, checkShared }: Cases): void {
     );
     expect(await plans.run(run.jobId)).toMatchObject(run);
     expect(await runIdsOf(plans, run.planId)).toEqual([run.jobId]);
+  });
+
+  check("a run is read without its steps where they are not wanted", async (h) => {
+    const { plans } = h.ledger;
+    const run = await begun(h.ledger);
+    await plans.writeStep(stepOf(run.jobId, 0));
+    await plans.finish({ jobId: run.jobId, outcomeJson: "{}", patch: new Uint8Array(3) });
+    const whole = present(await plans.run(run.jobId));
+    expect(whole.steps).toHaveLength(1);
+    expect(await plans.run(run.jobId, { steps: true })).toEqual(whole);
+    expect(await plans.run(run.jobId, { steps: false })).toEqual({ ...whole, steps: [] });
+  });
+
+  check("a run whose job was refused is dropped, one that has ended is not", async (h) => {
+    const { plans } = h.ledger;
+    const [dropped, ended] = [await begun(h.ledger), await begun(h.ledger)];
+    await plans.writeStep(stepOf(dropped.jobId, 0));
+    await plans.finish({ jobId: ended.jobId, outcomeJson: "{}" });
+    for (const jobId of [dropped.jobId, ended.jobId, nextJobId(), "\0", LONE])
+      await plans.drop(jobId);
+    expect(await runIdsOf(plans, dropped.planId)).toEqual([ended.jobId]);
+    expect(await plans.run(dropped.jobId)).toBeNull();
+    // As if it had never been.
+    await plans.begin(dropped);
+    expect(await plans.run(dropped.jobId)).toMatchObject({ ...dropped, steps: [] });
   });
 
   check("a run outlives its job, and needs none", async (h) => {
@@ -360,7 +385,7 @@ function outcomeCases({ check }: Cases): void {
       const finish = async (outcome: Omit<RunOutcomeRecord, "jobId">): Promise<unknown> => {
         await plans.finish({ jobId, ...outcome });
         const { outcomeJson, patchBytes } = present(await plans.run(jobId));
-        expect(await plans.runs(planId)).toMatchObject([{ outcomeJson, patchBytes }]);
+        expect(await plans.runs(planId)).toMatchObject([{ hasEnded: true, patchBytes }]);
         return [outcomeJson, patchBytes, await plans.patch(jobId)];
       };
       const [one, two] = [Uint8Array.from({ length: 700 }, (_, at) => at % 256), new Uint8Array()];
@@ -431,6 +456,25 @@ function forgettingCases({ check, checkShared }: Cases): void {
     await add();
     expect(await plans.run(present(patched))).toBeNull();
     expect(await plans.run(other.jobId)).not.toBeNull();
+  });
+
+  check("so is the newest apply that has ended, however many came after it", async (h) => {
+    const { plans } = h.ledger;
+    const { planId } = await plans.use(planOf());
+    const add = async (phase: Phase, ends: boolean): Promise<string> => {
+      const run = runOf(planId, { phase });
+      await plans.begin(run);
+      if (ends) await plans.finish({ jobId: run.jobId, outcomeJson: "{}" });
+      await h.age(MINUTE_MS);
+      return run.jobId;
+    };
+    const [older, applied] = [await add("apply", true), await add("apply", true)];
+    await add("apply", false);
+    for (let more = 0; more < KEPT_RUNS; more += 1) await add("execute", true);
+    const kept = await runIdsOf(plans, planId);
+    expect(kept).toHaveLength(KEPT_RUNS + 1);
+    expect(kept.at(-1)).toBe(applied);
+    expect(await plans.run(older)).toBeNull();
   });
 
   check("of plans those used last are kept, with their runs", async (h) => {

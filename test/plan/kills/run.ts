@@ -15,6 +15,7 @@ import { systemClock } from "../../../src/runtime/clock.js";
 import { idSource } from "../../../src/runtime/random.js";
 import { openBuiltLedger } from "../../faults/books/open-ledger.js";
 import { pause } from "../../faults/pause.js";
+import { systemProcesses } from "../../../src/runtime/process-identity.js";
 import { Command } from "../../faults/processes/command.js";
 import { SeededRandom } from "../../sim/seeded-random.js";
 import { Scratch } from "../scratch.js";
@@ -96,7 +97,7 @@ class KillRun {
     this.#random = new SeededRandom(options.seed);
     this.#workspace = new KillWorkspace(scratch);
     const newId = idSource(systemClock, this.#random);
-    this.#plans = new Plans({ ledger, newId, asyncMaxQueue: 16 });
+    this.#plans = new Plans({ ledger, newId, asyncMaxQueue: 16, processes: systemProcesses() });
     this.#name = `kills-${String(options.seed)}-${String(process.pid)}`;
     this.#before = this.#workspace.look();
     mkdirSync(scratch.path("tmp"));
