@@ -16,7 +16,7 @@ export const plain: Paint = (text) => text;
 const HUES = { dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 type Hue = keyof typeof HUES;
 
-/** States of jobs, as on the wire, and of workers. */
+/** States of jobs, as on the wire, of steps, and of workers. */
 const HUE_OF: ReadonlyMap<string, Hue> = new Map<string, Hue>([
   ["pending", "yellow"],
   ["running", "cyan"],
@@ -24,6 +24,7 @@ const HUE_OF: ReadonlyMap<string, Hue> = new Map<string, Hue>([
   ["failed", "red"],
   ["timeout", "red"],
   ["cancelled", "dim"],
+  ["skipped", "dim"],
   ["draining", "yellow"],
   ["lost", "red"],
 ]);

@@ -11,23 +11,30 @@ import type { StepReport } from "../plan/step-report.js";
 import type { EndedStep, StartedStep, StepsListener } from "../plan/steps/api.js";
 import type { OutputStream } from "../plan/steps/step-log.js";
 import type { PlanView, RunView } from "../plan/view.js";
-import { systemClock } from "../runtime/clock.js";
+import type { Clock } from "../runtime/clock.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
 import { FreshOutput } from "./fresh-output.js";
 import { cleanLines, filesText, stepFoot, stepHead } from "./plan-text.js";
 import { clean, formatMs, safeJson } from "./text.js";
-import type { Invocation } from "./verb.js";
+import type { PlainInvocation } from "./verb.js";
 
 /** How often a phase that runs elsewhere is looked at; its steps' output is recorded as often. */
 const LOOK_EVERY_MS = 1_000;
 
-/** Steps that run in this process: what they write goes out as they write it. */
+/** Where it is shown, and whether standard output is for JSON alone. */
+type Shown = Pick<PlainInvocation, "terminal" | "json">;
+
+/**
+ * Steps that run in this process: what they write goes out as they write it. What nobody reads is
+ * dropped, and told: it is in the step's log.
+ */
 export class PhaseOnTerminal implements StepsListener {
-  readonly #invocation: Invocation;
+  readonly #invocation: Shown;
   /** Whether the terminal stands at the beginning of a line. */
   #atLineStart = true;
+  #droppedBytes = 0;
 
-  constructor(invocation: Invocation) {
+  constructor(invocation: Shown) {
     this.#invocation = invocation;
   }
 
@@ -41,10 +48,25 @@ export class PhaseOnTerminal implements StepsListener {
 
   /** With `--json` standard output is for the answer alone. */
   stepWrote(_: StartedStep, stream: OutputStream, bytes: Uint8Array): void {
-    const { terminal, json } = this.#invocation;
-    if (json || stream === "stderr") terminal.passOnError(bytes);
-    else terminal.pass(bytes);
-    this.#atLineStart = bytes.at(-1) === 0x0a;
+    const to = this.#invocation.json ? "stderr" : stream;
+    if (this.#droppedBytes === 0 && this.#offer(bytes, to)) return;
+    // The gap is told where it is, before what comes after it.
+    if (this.#droppedBytes > 0 && this.#offer(this.#gap(), to)) {
+      this.#droppedBytes = 0;
+      if (this.#offer(bytes, to)) return;
+    }
+    this.#droppedBytes += bytes.byteLength;
+  }
+
+  #offer(bytes: Uint8Array, to: OutputStream): boolean {
+    const isTaken = this.#invocation.terminal.offer(bytes, to);
+    if (isTaken) this.#atLineStart = bytes.at(-1) === 0x0a;
+    return isTaken;
+  }
+
+  #gap(): Uint8Array {
+    const note = `[... ${String(this.#droppedBytes)} bytes not shown; plan show --logs has the step's log ...]\n`;
+    return Buffer.from(this.#atLineStart ? note : `\n${note}`);
   }
 
   stepEnded(step: EndedStep): void {
@@ -53,24 +75,32 @@ export class PhaseOnTerminal implements StepsListener {
 
   #say(line: string): void {
     const { terminal, json } = this.#invocation;
-    const text = this.#atLineStart ? line : `\n${line}`;
+    const gap = this.#droppedBytes === 0 ? "" : this.#gap().toString();
+    const text = `${gap}${gap !== "" || this.#atLineStart ? "" : "\n"}${line}`;
     this.#atLineStart = true;
+    this.#droppedBytes = 0;
     if (json) terminal.explain(text);
     else terminal.print(text);
   }
 }
 
 export interface Followed {
-  readonly invocation: Invocation;
+  readonly invocation: Shown;
   readonly ledger: Pick<Ledger, "watch">;
-  readonly plans: Plans;
+  readonly plans: Pick<Plans, "look" | "show">;
+  readonly clock: Clock;
+}
+
+export interface FollowedPhase {
+  readonly plan: PlanRecord;
+  readonly phase: Phase;
+  readonly jobId: string;
 }
 
 /** Goes with a phase that runs in a worker to its end. @param live whether its steps' output is shown. */
 export async function showPhase(
-  { invocation, plans, ledger }: Followed,
-  plan: PlanRecord,
-  phase: Phase,
+  { invocation, plans, ledger, clock }: Followed,
+  { plan, phase, jobId }: FollowedPhase,
   { live }: { readonly live: boolean },
 ): Promise<ExitCode> {
   const { terminal, json } = invocation;
@@ -82,16 +112,15 @@ export async function showPhase(
   const status = live ? null : terminal.liveStatus();
   try {
     for (;;) {
-      const view = await plans.show(plan);
-      const run = view[phase];
+      const run = await plans.look(jobId, { steps: live });
       if (run === null) throw new Error(`plan ${plan.name} has no ${phase} that was just started`);
       if (live) told.tell(run.steps);
       status?.show(`${formatJobId(run.jobId)} ${STATES[run.status]}`);
       if (isTerminal(run.status)) {
         status?.clear();
-        return printEnd(invocation, view, phase);
+        return printEnd(invocation, await plans.show(plan, { jobId }), phase);
       }
-      await changeOf(ledger, run.jobId);
+      await changeOf(ledger, jobId, clock);
     }
   } finally {
     status?.clear();
@@ -99,14 +128,14 @@ export async function showPhase(
 }
 
 /** Resolves when the job has changed, or it is time to look at what its steps write. */
-function changeOf(ledger: Followed["ledger"], jobId: string): Promise<void> {
+function changeOf(ledger: Followed["ledger"], jobId: string, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {
       unwatch();
       cancelTimer();
       resolve();
     };
-    const cancelTimer = systemClock.timer(LOOK_EVERY_MS, over);
+    const cancelTimer = clock.timer(LOOK_EVERY_MS, over);
     const unwatch = ledger.watch(jobId, over);
   });
 }
@@ -140,7 +169,7 @@ class ToldSteps {
 }
 
 /** How the phase ended, on standard output; a failure on standard error too. */
-export function printEnd({ terminal, json }: Invocation, view: PlanView, phase: Phase): ExitCode {
+export function printEnd({ terminal, json }: Shown, view: PlanView, phase: Phase): ExitCode {
   const run = view[phase];
   if (json) terminal.print(safeJson(JSON.stringify(planJson(view, { logs: false }))));
   if (run?.status !== "succeeded") {

@@ -79,7 +79,7 @@ export async function inPlace(
     watcher.began(formatJobId(jobId), started.plan, phase);
     void end.stopped.then(() => engine.cancel(jobId));
     await engine.wait(jobId, { timeoutMs: Infinity, until: "end" });
-    return printEnd(invocation, await plans.show(started.plan), phase);
+    return printEnd(invocation, await plans.show(started.plan, { jobId }), phase);
   } finally {
     await engine.stop();
     end.restore();

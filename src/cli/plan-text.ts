@@ -54,7 +54,7 @@ export function planText(
 
 const STEP_COLUMNS: readonly Column[] = [
   { head: "STEP", importance: 3 },
-  { head: "STATE", importance: 4, paint: stepColour },
+  { head: "STATE", importance: 4, paint: stateColour },
   { head: "NAME", importance: 5, least: 10 },
   { head: "TOOK", importance: 2 },
   { head: "ERROR", importance: 1, least: 12 },
@@ -62,14 +62,14 @@ const STEP_COLUMNS: readonly Column[] = [
 
 function runText(run: RunView, look: Look): string {
   const state = STATES[run.status];
-  const tookMs =
-    run.startedAtMs === null || run.finishedAtMs === null
-      ? null
-      : run.finishedAtMs - run.startedAtMs;
+  const tookMs = betweenMs(run.startedAtMs, run.finishedAtMs);
+  const waitedMs = betweenMs(run.createdAtMs, run.startedAtMs);
   const head = fields([
     [run.phase, state, stateColour(state, look)],
     ["job", formatJobId(run.jobId)],
-    ["took", tookMs === null ? null : formatMs(Math.max(0, tookMs))],
+    ["began", timeText(run.startedAtMs)],
+    ["waited", waitedMs === null ? null : formatMs(waitedMs)],
+    ["took", tookMs === null ? null : formatMs(tookMs)],
     ["worker", run.workerId],
     ["error", run.errorMessage],
     ...(run.outcome?.notes ?? []).map((note) => ["note", note] as const),
@@ -77,14 +77,26 @@ function runText(run: RunView, look: Look): string {
   if (run.steps.length === 0) return head;
   const rows = run.steps.map((step) => [
     String(step.index + 1),
-    step.state,
+    stateWord(step),
     step.name,
-    step.finishedAtMs === null || step.startedAtMs === null
-      ? ""
-      : formatMs(Math.max(0, step.finishedAtMs - step.startedAtMs)),
+    tookText(step),
     step.errorMessage ?? "",
   ]);
   return `${head}\n${table(STEP_COLUMNS, rows, look)}`;
+}
+
+function tookText(step: StepReport): string {
+  const tookMs = betweenMs(step.startedAtMs, step.finishedAtMs);
+  return tookMs === null ? "" : formatMs(tookMs);
+}
+
+/** Null where one is not known. The clocks of two machines may differ: never less than 0. */
+function betweenMs(fromMs: number | null, toMs: number | null): number | null {
+  return fromMs === null || toMs === null ? null : Math.max(0, toMs - fromMs);
+}
+
+function timeText(timeMs: number | null): string | null {
+  return timeMs === null ? null : new Date(timeMs).toISOString();
 }
 
 /** What each step wrote, under its name. */
@@ -103,10 +115,9 @@ export function cleanLines(text: string): string {
     .join("\n");
 }
 
-function stepColour(state: string, look: Look): Paint {
-  if (state === "succeeded") return painted("green", look);
-  if (state === "running") return painted("cyan", look);
-  return state === "skipped" || state === "cancelled" ? painted("dim", look) : painted("red", look);
+/** In the words of jobs and phases. */
+function stateWord({ state }: Pick<StepReport, "state">): string {
+  return state === "skipped" ? state : STATES[state];
 }
 
 /** One line for each file, and their sum. */
@@ -146,12 +157,9 @@ export function stepHead(step: Pick<StepReport, "index" | "name">): string {
 
 /** What stands below it. */
 export function stepFoot(step: StepReport): string {
-  const tookMs =
-    step.finishedAtMs === null || step.startedAtMs === null
-      ? 0
-      : Math.max(0, step.finishedAtMs - step.startedAtMs);
+  const tookMs = betweenMs(step.startedAtMs, step.finishedAtMs) ?? 0;
   const why = step.errorMessage === null ? "" : `: ${step.errorMessage}`;
-  return clean(`${step.state} after ${formatMs(tookMs)}${why}`);
+  return clean(`${stateWord(step)} after ${formatMs(tookMs)}${why}`);
 }
 
 /** The lines of a patch as people read it: in colour where that shows, and without what steers a terminal. */

@@ -93,7 +93,11 @@ async function follow(
   const { terminal, json, options } = session.invocation;
   const jobId = formatJobId(job.jobId);
   if (options["wait"] === true || options["follow"] === true)
-    return showPhase(session, plan, phase, { live: options["follow"] === true });
+    return showPhase(
+      { ...session, clock: session.host.clock },
+      { plan, phase, jobId: job.jobId },
+      { live: options["follow"] === true },
+    );
   terminal.print(
     json
       ? JSON.stringify({

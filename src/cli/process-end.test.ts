@@ -26,6 +26,16 @@ test.each([
   expect(exits).toEqual([code]);
 });
 
+test("SIGHUP asks for one too, and again for nothing more", async () => {
+  const { process, exits, end } = watched();
+  process.emit("SIGHUP", "SIGHUP");
+  expect(await end.stopped).toEqual({ kind: "signal", signal: "SIGHUP" });
+  process.emit("SIGHUP", "SIGHUP");
+  expect(exits).toEqual([]);
+  process.emit("SIGTERM", "SIGTERM");
+  expect(exits).toEqual([143]);
+});
+
 test("a fault that nobody caught asks for a stop; a signal after it does not end at once", async () => {
   const { process, exits, end } = watched();
   process.emit("unhandledRejection", new Error("stray"));

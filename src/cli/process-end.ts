@@ -1,6 +1,7 @@
 /**
- * What makes a serving process stop: SIGINT, SIGTERM, or a fault that nobody caught. The first one
- * asks for an orderly stop; a second signal ends the process at once with the shell's code for it.
+ * What makes a serving process stop: SIGINT, SIGTERM, SIGHUP, or a fault that nobody caught. The first
+ * one asks for an orderly stop; a second signal ends the process at once with the shell's code for it,
+ * unless it is SIGHUP: a terminal that is closed may send it twice, from the shell and from the kernel.
  * The handlers go with `restore`, and the process is then as it was.
  */
 import type { EventEmitter } from "node:events";
@@ -18,7 +19,7 @@ export interface ProcessEnd {
   restore(): void;
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const FAULTS = ["uncaughtException", "unhandledRejection"] as const;
 
 /** @param exit ends the process at once. */
@@ -32,7 +33,7 @@ export function watchProcess(
   let signalled = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (signalled) {
-      exit(128 + constants.signals[signal]);
+      if (signal !== "SIGHUP") exit(128 + constants.signals[signal]);
       return;
     }
     signalled = true;

@@ -1,6 +1,6 @@
 /**
  * Where a command reads and prints. Answers go to standard output, one trouble per line to standard
- * error. A reader of our output that goes away (`| head`) is no trouble.
+ * error. A reader of our output that goes away (`| head`, a terminal that is closed) is no trouble.
  */
 import type { Readable, Writable } from "node:stream";
 import { LiveText, type Signals } from "./live-text.js";
@@ -14,9 +14,13 @@ export interface Terminal {
   complain(text: string): void;
   /** Text of several lines to standard error. */
   explain(text: string): void;
-  /** Bytes as they are, to standard output; and to standard error. */
+  /** Bytes as they are, to standard output. */
   pass(bytes: Uint8Array): void;
-  passOnError(bytes: Uint8Array): void;
+  /**
+   * The same, to either, for what may come without end: false, and they are dropped, while its reader
+   * leaves more than a megabyte waiting.
+   */
+  offer(bytes: Uint8Array, to: "stdout" | "stderr"): boolean;
   /** How what is printed may look. */
   readonly look: Look;
   /** An answer that changes while someone watches standard output; null where nobody does. */
@@ -28,6 +32,9 @@ export interface Terminal {
   /** Resolves when what was printed has been handed on, so that the process may end. */
   flush(): Promise<void>;
 }
+
+/** What a reader who takes a break finds when it goes on; more is dropped, not kept. */
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** A terminal's own streams have the last two. */
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -46,7 +53,7 @@ export function createTerminal(
 ): Terminal {
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
   const live = (stream: Output): LiveText | null =>
     stream.isTTY === true && env["TERM"] !== "dumb" ? new LiveText(stream, signals) : null;
@@ -54,7 +61,12 @@ export function createTerminal(
     print: (text) => void stdout.write(`${text}\n`),
     complain: (text) => void stderr.write(`jobtable: ${oneLine(text)}\n`),
     pass: (bytes) => void stdout.write(bytes),
-    passOnError: (bytes) => void stderr.write(bytes),
+    offer(bytes, to) {
+      const stream = to === "stdout" ? stdout : stderr;
+      if (stream.writableLength > MAX_WAITING_BYTES) return false;
+      stream.write(bytes);
+      return true;
+    },
     explain: (text) => void stderr.write(`${text}\n`),
     get look() {
       const isTerminal = stdout.isTTY === true;

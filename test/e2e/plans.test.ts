@@ -221,7 +221,7 @@ test("a step that writes 200 MB, one that leaves a process, and one that never e
   expect(/\d+ bytes left out/.test(stdout)).toBe(true);
   const pid = Number(/^(\d+)$/m.exec(stdout)?.[1]);
   expect(isAlive(pid)).toBe(false);
-  expect(stdout.includes("timed_out")).toBe(true);
+  expect(stdout.includes("timeout")).toBe(true);
   expect(desk.leftovers).toEqual([]);
 });
 
