@@ -31,7 +31,7 @@ const LOOKS_AT_ONCE = 8;
 export interface PlansPorts {
   readonly ledger: Ledger;
   readonly newId: () => string;
-  readonly processes: Processes;
+  readonly processes: Pick<Processes, "self" | "isGone">;
   /** Bound on queued + running, for phases that wait for a worker. */
   readonly asyncMaxQueue: number;
   /** Where the process has one that serves: its jobs are counted, and its maintenance learns of them. */
