@@ -1,6 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { settled } from "../../test/virtual-clock.js";
-import { Batcher } from "./batcher.js";
+import { LedgerError } from "../job/errors.js";
+import { Batcher, MAX_WAITING_LISTS } from "./batcher.js";
 
 /** A sender whose calls the test answers. */
 function held() {
@@ -65,8 +67,123 @@ describe("a batcher", () => {
     expect(await later).toBe(30);
   });
 
+  test("F1: has nobody wait for a ledger that did not answer those before", async () => {
+    const { calls, send } = held();
+    const batcher = new Batcher(send, { maxItems: 1 });
+    const all = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    await settled();
+    const away = new LedgerError("ledger_unavailable", "no answer within 15 s");
+    calls[0]?.fail(away);
+    expect(await all).toEqual(Array(3).fill({ status: "rejected", reason: away }));
+    const later = batcher.add(4);
+    await settled();
+    calls[1]?.answer();
+    expect(await later).toBe(40);
+    expect(calls.map(({ items }) => items)).toEqual([[1], [4]]);
+  });
+
+  test.each([
+    { bound: "count", items: MAX_WAITING_LISTS.ofItems * 2, weight: 0 },
+    { bound: "weight", items: MAX_WAITING_LISTS.ofWeight, weight: 100 },
+  ])("F30: keeps what waits within a bound of $bound", async ({ items, weight }) => {
+    const { calls, send } = held();
+    const batcher = new Batcher(send, { maxItems: 2, maxWeight: 100, weigh: () => weight });
+    const first = batcher.add(0);
+    await settled();
+    const waiting = Array.from({ length: items }, (_, item) => batcher.add(item));
+    await expect(batcher.add(-1)).rejects.toMatchObject({ code: "ledger_unavailable" });
+    calls[0]?.answer();
+    await first;
+    await settled();
+    // One list has left: there is room again.
+    waiting.push(batcher.add(-2));
+    for (let turn = 1; turn <= items + 1; turn += 1) {
+      calls[turn]?.answer();
+      await settled(2);
+    }
+    expect((await Promise.all(waiting)).at(-1)).toBe(-20);
+  });
+
   test("fails its callers when the answers don't fit the questions", async () => {
     const batcher = new Batcher<number, number>(() => Promise.resolve([]));
     await expect(batcher.add(1)).rejects.toThrow("a list of 1 was answered with 0 results");
   });
+});
+
+type Step =
+  { readonly kind: "add" } | { readonly kind: "end"; readonly which: number; readonly how: How };
+type How = "answer" | "fail" | "away";
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.constant<Step>({ kind: "add" }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant("end" as const),
+        which: fc.nat(3),
+        how: fc.constantFrom<How>("answer", "answer", "fail", "away"),
+      }),
+    },
+  ),
+  { maxLength: 60 },
+);
+
+test("whatever happens, each item is answered once, lists are in order, and no more are under way than allowed", async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), async (all, atOnce) => {
+      const { calls, send } = held();
+      const open = new Set<number>();
+      const batcher = new Batcher(send, { maxItems: 3, atOnce });
+      const answered = new Map<number, "resolved" | "rejected">();
+      const answer = (item: number, how: "resolved" | "rejected"): void => {
+        expect(answered.has(item)).toBe(false);
+        answered.set(item, how);
+      };
+      let added = 0;
+      let seen = 0;
+      const turn = async (): Promise<void> => {
+        await settled(8);
+        for (; seen < calls.length; seen += 1) open.add(seen);
+        expect(open.size).toBeLessThanOrEqual(atOnce);
+      };
+      const end = async (call: number, how: How): Promise<void> => {
+        open.delete(call);
+        if (how === "answer") calls[call]?.answer();
+        else
+          calls[call]?.fail(
+            how === "away" ? new LedgerError("ledger_unavailable", "away") : new Error("broken"),
+          );
+        await turn();
+      };
+      for (const step of all) {
+        if (step.kind === "add") {
+          const item = (added += 1);
+          batcher.push({
+            item,
+            resolve: (result) => {
+              answer(item, result === item * 10 ? "resolved" : "rejected");
+            },
+            reject: () => {
+              answer(item, "rejected");
+            },
+          });
+          if (added % 2 === 0) await turn();
+          continue;
+        }
+        const call = [...open][step.which % Math.max(1, open.size)];
+        if (call !== undefined) await end(call, step.how);
+      }
+      await turn();
+      while (open.size > 0) for (const call of [...open]) await end(call, "answer");
+      expect([...answered.keys()].sort((a, b) => a - b)).toEqual(
+        Array.from({ length: added }, (_, index) => index + 1),
+      );
+      const sent = calls.flatMap(({ items }) => items);
+      expect(sent).toEqual([...new Set(sent)].sort((a, b) => a - b));
+      const ofAnswered = [...answered].filter(([, how]) => how === "resolved");
+      expect(ofAnswered.every(([item]) => sent.includes(item))).toBe(true);
+    }),
+    { numRuns: 60 },
+  );
 });

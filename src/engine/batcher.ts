@@ -1,25 +1,37 @@
 /**
- * Turns concurrent single calls into calls with lists. One call is under way at a time; what comes
- * in meanwhile goes along with the next one. A lone call waits for nobody: it leaves at the end of
- * the present turn of the event loop, together with all that came in during that turn.
+ * Turns concurrent single calls into calls with lists. One call is under way at a time, unless more
+ * are allowed; what comes in meanwhile goes along with the next one. A lone call waits for nobody: it
+ * leaves at the end of the present turn of the event loop, together with all that came in during that
+ * turn. Lists leave in the order in which their items came.
  *
- * Lists are bounded in count and weight. When a call fails, each of its callers gets the error.
+ * Lists are bounded in count and weight, and so is what waits. When a call fails, each of its callers
+ * gets the error. When the ledger could not be reached, all who waited by then get it as well: each
+ * list more would wait as long for a ledger that hangs, and the last caller for all of them.
  */
 
+import { LedgerError } from "../job/errors.js";
 import { atTurnEnd } from "../runtime/turn.js";
 
 export interface BatchBounds<Item> {
   readonly maxItems: number;
   /** Largest sum of weights in one list; an item that is heavier than this goes alone. */
   readonly maxWeight: number;
-  /** An item's weight, for instance its size in characters. */
+  /** An item's weight, for instance its size in characters; always the same. */
   readonly weigh: (item: Item) => number;
+  /** Calls under way together, at most; from 1. */
+  readonly atOnce: number;
 }
 
 /** Lists of about this length are where a ledger's cost per item stops to fall; memory does not notice. */
 export const MAX_BATCH_ITEMS = 500;
 /** A list is copied on its way to the ledger's thread or socket: this bounds what is held twice. */
 export const MAX_BATCH_CHARS = 16 * 1024 * 1024;
+/**
+ * Of what waits, in full lists: 100,000 items, or 1 Gi characters. A ledger that works has them done
+ * within seconds, fifty submits of 10 MB at once as well; behind one that hangs more would only be
+ * kept, to be refused later.
+ */
+export const MAX_WAITING_LISTS = { ofItems: 200, ofWeight: 64 } as const;
 
 /** An item, and who gets its answer: one of the two is called, once. They must not throw. */
 export interface Waiting<Item, Result> {
@@ -32,8 +44,9 @@ export class Batcher<Item, Result> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly #bounds: BatchBounds<Item>;
   #waiting: Waiting<Item, Result>[] = [];
+  #waitingWeight = 0;
   #scheduled = false;
-  #underWay = false;
+  #underWay = 0;
 
   /** @param send answers one result per item, in order. */
   constructor(
@@ -45,9 +58,11 @@ export class Batcher<Item, Result> {
       maxItems: bounds.maxItems ?? MAX_BATCH_ITEMS,
       maxWeight: bounds.maxWeight ?? MAX_BATCH_CHARS,
       weigh: bounds.weigh ?? (() => 0),
+      atOnce: bounds.atOnce ?? 1,
     };
   }
 
+  /** Rejects with `ledger_unavailable` also when too much waits already. */
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.push({ item, resolve, reject });
@@ -56,13 +71,24 @@ export class Batcher<Item, Result> {
 
   /** As `add`, for whoever does this so often that a promise for each is felt. */
   push(waiting: Waiting<Item, Result>): void {
+    const { maxItems, maxWeight, weigh } = this.#bounds;
+    if (
+      this.#waiting.length >= maxItems * MAX_WAITING_LISTS.ofItems ||
+      this.#waitingWeight >= maxWeight * MAX_WAITING_LISTS.ofWeight
+    ) {
+      const many = `${String(this.#waiting.length)} calls wait for it already`;
+      waiting.reject(new LedgerError("ledger_unavailable", `the ledger is too slow: ${many}`));
+      return;
+    }
     this.#waiting.push(waiting);
+    this.#waitingWeight += weigh(waiting.item);
     this.#schedule();
   }
 
   /** The check phase comes after all sockets of this turn were read: their calls share the list. */
   #schedule(): void {
-    if (this.#scheduled || this.#underWay || this.#waiting.length === 0) return;
+    if (this.#scheduled || this.#underWay >= this.#bounds.atOnce || this.#waiting.length === 0)
+      return;
     this.#scheduled = true;
     atTurnEnd(() => {
       this.#scheduled = false;
@@ -72,7 +98,8 @@ export class Batcher<Item, Result> {
 
   async #sendNext(): Promise<void> {
     const batch = this.#take();
-    this.#underWay = true;
+    this.#underWay += 1;
+    this.#schedule();
     try {
       const results = await this.#send(batch.map(({ item }) => item));
       if (results.length !== batch.length)
@@ -81,9 +108,10 @@ export class Batcher<Item, Result> {
         );
       for (const [index, result] of results.entries()) batch[index]?.resolve(result);
     } catch (error) {
-      for (const waiting of batch) waiting.reject(error);
+      const failed = isUnavailable(error) ? batch.concat(this.#takeAll()) : batch;
+      for (const waiting of failed) waiting.reject(error);
     } finally {
-      this.#underWay = false;
+      this.#underWay -= 1;
       this.#schedule();
     }
   }
@@ -93,10 +121,23 @@ export class Batcher<Item, Result> {
     let count = 0;
     let weight = 0;
     for (const { item } of this.#waiting) {
-      weight += weigh(item);
-      if (count > 0 && (count >= maxItems || weight > maxWeight)) break;
+      const next = weight + weigh(item);
+      if (count > 0 && (count >= maxItems || next > maxWeight)) break;
       count += 1;
+      weight = next;
     }
+    this.#waitingWeight -= weight;
     return this.#waiting.splice(0, count);
   }
+
+  #takeAll(): Waiting<Item, Result>[] {
+    const all = this.#waiting;
+    this.#waiting = [];
+    this.#waitingWeight = 0;
+    return all;
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof LedgerError && error.code === "ledger_unavailable";
 }
