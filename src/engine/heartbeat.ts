@@ -4,10 +4,14 @@
  *
  * One beat is under way at a time; who asks meanwhile gets the next one. Beats go on until `stop`,
  * which is called after the last job has ended. A failed beat is tried again soon, and changes
- * nothing: only an answer can tell that a job was lost.
+ * nothing: only an answer can tell that a job was lost. One that is not answered when the next is due
+ * counts as failed, since its connection may be dead and another one may not be; an answer that comes
+ * later is dropped, and the next one says the same.
  */
-import type { HeartbeatAnswer, Ledger, WorkerBeat } from "../ledger/ledger.js";
+import { LedgerError } from "../job/errors.js";
+import type { HeartbeatAnswer, JobBeat, Ledger, WorkerBeat } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
+import { within } from "../runtime/within.js";
 import type { LedgerFaults } from "./ledger-faults.js";
 import type { OwnedJobs } from "./owned-jobs.js";
 
@@ -19,9 +23,11 @@ const LONGEST_INTERVAL_MS = 10_000;
 const PROGRESS_WITHIN_MS = 500;
 /** After a failed beat: soon enough that a short break costs no job its owner. */
 const RETRY_AFTER_MS = 1_000;
+/** Beats that hang, each with a connection. The one that follows takes its time: then all do. */
+const MOST_HANGING = 2;
 
 export interface HeartbeatPorts {
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Ledger, "heartbeat">;
   readonly clock: Clock;
   readonly faults: LedgerFaults;
   readonly owned: OwnedJobs;
@@ -36,6 +42,8 @@ export class Heartbeat {
   readonly #ports: HeartbeatPorts;
   #beating: Promise<boolean> | null = null;
   #next: Promise<boolean> | null = null;
+  /** Calls without an answer, also those that are not waited for any more. */
+  readonly #open = new Set<Promise<HeartbeatAnswer>>();
   #cancelTimer: (() => void) | null = null;
   #dueMs = Infinity;
   #lastWallMs: number | null = null;
@@ -60,7 +68,7 @@ export class Heartbeat {
 
   /** Beats once and then on and on. Rejects with what the first beat was rejected with. */
   async start(): Promise<void> {
-    await this.#send();
+    await this.#send(null);
     if (this.#isStopped()) return;
     this.#started = true;
     this.#beatWithin(this.intervalMs);
@@ -82,13 +90,14 @@ export class Heartbeat {
     this.#beatWithin(PROGRESS_WITHIN_MS);
   }
 
-  /** Ends the beats and waits for the one under way. Idempotent. */
+  /** Ends the beats and waits for all under way: one that arrives after `leave` would undo it. Idempotent. */
   async stop(): Promise<void> {
     this.#started = false;
     this.#stopped = true;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
     while (this.#beating !== null) await this.#beating;
+    await Promise.allSettled(this.#open);
   }
 
   #isStopped(): boolean {
@@ -96,29 +105,36 @@ export class Heartbeat {
   }
 
   #begin(): Promise<boolean> {
-    this.#beating = this.#send().then(
-      () => this.#ended(true),
+    const limitMs = this.#open.size < MOST_HANGING ? this.intervalMs : null;
+    const retryMs = Math.min(RETRY_AFTER_MS, this.intervalMs);
+    this.#beating = this.#send(limitMs).then(
+      () => this.#ended(true, this.intervalMs),
       (error: unknown) => {
         this.#ports.faults.failed("heartbeat", error);
-        return this.#ended(false);
+        // A late one has used up the pause.
+        return this.#ended(false, error instanceof LateAnswer ? 0 : retryMs);
       },
     );
     return this.#beating;
   }
 
-  #ended(taken: boolean): boolean {
+  #ended(taken: boolean, nextMs: number): boolean {
     this.#beating = null;
-    this.#beatWithin(taken ? this.intervalMs : Math.min(RETRY_AFTER_MS, this.intervalMs));
+    this.#beatWithin(nextMs);
     return taken;
   }
 
-  async #send(): Promise<void> {
-    const { ledger, clock, owned, faults } = this.#ports;
+  /** @param limitMs how long its answer is waited for; null: as long as the ledger does itself. */
+  async #send(limitMs: number | null): Promise<void> {
+    const { clock, owned, faults } = this.#ports;
     this.#dueMs = Infinity;
     const { beats, of } = owned.beats();
     let answer: HeartbeatAnswer;
     try {
-      answer = await ledger.heartbeat(this.#ports.describe(), beats);
+      const call = this.#call(beats);
+      answer = await (limitMs === null
+        ? call
+        : within(clock, limitMs, call, () => Promise.reject(new LateAnswer(limitMs))));
     } catch (error) {
       owned.unanswered(beats, of);
       throw error;
@@ -126,6 +142,13 @@ export class Heartbeat {
     this.#lastWallMs = clock.nowMs();
     faults.worked("heartbeat");
     owned.answered(answer, of);
+  }
+
+  #call(beats: readonly JobBeat[]): Promise<HeartbeatAnswer> {
+    const { ledger, describe } = this.#ports;
+    const call = ledger.heartbeat(describe(), beats).finally(() => this.#open.delete(call));
+    this.#open.add(call);
+    return call;
   }
 
   #beatWithin(delayMs: number): void {
@@ -136,5 +159,14 @@ export class Heartbeat {
     this.#cancelTimer = this.#ports.clock.timer(delayMs, () => {
       void this.beat();
     });
+  }
+}
+
+class LateAnswer extends LedgerError {
+  constructor(limitMs: number) {
+    super(
+      "ledger_unavailable",
+      `no answer to a heartbeat within ${String(Math.round(limitMs))} ms`,
+    );
   }
 }
