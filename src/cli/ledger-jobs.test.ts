@@ -242,6 +242,24 @@ test("lists, filtered and in pages", async () => {
     });
 });
 
+test("a list goes on behind a page that is short, whichever way", async () => {
+  const ids = [await submit(), await submit(), await submit()];
+  let pages = 0;
+  const { ledger } = connection;
+  const list = ledger.list.bind(ledger);
+  ledger.list = (query) => {
+    pages += 1;
+    return list({ ...query, limit: 1 });
+  };
+  const page = await both((jobs) => jobs.list({ limit: 2 }));
+  expect(page.jobs.map(({ job_id }) => job_id)).toEqual([ids[2], ids[1]]);
+  expect(page).toHaveProperty("next_cursor");
+  const all = await both((jobs) => jobs.list({ limit: 9 }));
+  expect(all.jobs.map(({ job_id }) => job_id)).toEqual(ids.toReversed());
+  expect(all).not.toHaveProperty("next_cursor");
+  expect(pages).toBeGreaterThan(8);
+});
+
 test("whether anyone runs the task of a new job is asked of the workers alone", async () => {
   const jobId = await submit();
   const job = await both((jobs) => jobs.get(jobId));

@@ -122,22 +122,27 @@ export class LedgerJobs implements Jobs {
     }
   }
 
+  /** Up to `limit`: a ledger's page may be short although there is more. Ends with the table at the latest. */
   async list({ limit, task, plan, states, cursor }: JobsQuery): Promise<JobPageView> {
     const after = cursor === undefined ? undefined : parseJobId(cursor);
     if (after === null)
       throw misuse(`--cursor: ${JSON.stringify(cursor)} is no cursor that a page before printed`);
     const planId = plan === undefined ? undefined : parsePlanId(plan);
     if (planId === null) throw misuse(`--plan: ${JSON.stringify(plan)} is no plan's id`);
-    const { jobs, nextCursor } = await this.#engine.list({
-      limit,
-      ...(task === undefined ? {} : { task }),
-      ...(planId === undefined ? {} : { planId }),
-      ...(states === undefined ? {} : { statuses: states.flatMap(statusesOf) }),
-      ...(after === undefined ? {} : { cursor: after }),
-    });
-    const views = jobs.map((job) => this.#viewOf(job));
-    if (nextCursor === undefined) return { jobs: views };
-    return { jobs: views, next_cursor: formatJobId(nextCursor) };
+    const jobs: JobView[] = [];
+    let next = after;
+    do {
+      const page = await this.#engine.list({
+        limit: limit - jobs.length,
+        ...(task === undefined ? {} : { task }),
+        ...(planId === undefined ? {} : { planId }),
+        ...(states === undefined ? {} : { statuses: states.flatMap(statusesOf) }),
+        ...(next === undefined ? {} : { cursor: next }),
+      });
+      jobs.push(...page.jobs.map((job) => this.#viewOf(job)));
+      next = page.nextCursor;
+    } while (next !== undefined && jobs.length < limit);
+    return next === undefined ? { jobs } : { jobs, next_cursor: formatJobId(next) };
   }
 
   /** Whether one lives is judged by the ledger's clock, which says when the job was submitted: now. */
