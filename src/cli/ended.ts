@@ -1,7 +1,9 @@
 /** Telling how a job ended: the result on standard output, a failure on standard error. */
 import type { Jobs } from "../client/jobs.js";
 import { hasEnded, type JobView } from "../client/replies.js";
+import { systemClock } from "../runtime/clock.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
+import { patiently } from "./follow.js";
 import { indentJson, safeJson } from "./text.js";
 import type { Invocation } from "./verb.js";
 
@@ -15,7 +17,7 @@ export interface Ended {
 /** The job with its result, where it has one. */
 export async function withResult(jobs: Jobs, job: JobView): Promise<Ended> {
   if (job.state !== "done") return { job, envelopeJson: null };
-  const answer = await jobs.result(job.job_id);
+  const answer = await patiently(systemClock, () => jobs.result(job.job_id));
   return { job, envelopeJson: answer.kind === "done" ? answer.envelopeJson : null };
 }
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { VirtualClock } from "../../test/virtual-clock.js";
 import type { JobView } from "../client/replies.js";
 import { ClientError } from "../client/transport.js";
+import { LedgerError } from "../job/errors.js";
 import { awaitEnd, follow } from "./follow.js";
 import type { Jobs } from "../client/jobs.js";
 import { createTerminal } from "./terminal.js";
@@ -21,6 +22,7 @@ const job = (changes: Partial<JobView> = {}): JobView => ({
 });
 const done = job({ state: "done", status: "succeeded" });
 const gone = new ClientError("unreachable", "can't reach http://test: nothing listens there");
+const cut = new LedgerError("ledger_unavailable", "can't reach the ledger: the connection broke");
 
 type Answer = JobView | null | Error;
 
@@ -98,17 +100,27 @@ test("a job that is forgotten ends it with the last look", async () => {
   });
 });
 
-test("a server that restarts is waited for, one that stays away is not", async () => {
+test.each([
+  { what: "server", away: gone, starting: new ClientError("unavailable", "starting") },
+  { what: "store", away: cut, starting: cut },
+])("F1: a $what that restarts is waited for, one that stays away is not", async (of) => {
   const clock = new VirtualClock();
-  const back = waiting(clock, [gone, new ClientError("unavailable", "starting"), gone, done]);
+  const back = waiting(clock, [of.away, of.starting, of.away, done]);
   expect(await run(clock, follow(back.jobs, job(), { clock, watched: false }))).toBe(done);
-  const away = waiting(clock, Array<Answer>(1_000).fill(gone));
-  await expect(run(clock, follow(away.jobs, job(), { clock, watched: false }))).rejects.toBe(gone);
+  const away = waiting(clock, Array<Answer>(1_000).fill(of.away));
+  await expect(run(clock, follow(away.jobs, job(), { clock, watched: false }))).rejects.toBe(
+    of.away,
+  );
   expect(away.ticks.length).toBeGreaterThan(50);
-  const wrong = waiting(clock, [new ClientError("unauthorized", "no")]);
-  await expect(
-    run(clock, follow(wrong.jobs, job(), { clock, watched: false })),
-  ).rejects.toMatchObject({ reason: "unauthorized" });
+});
+
+test.each([
+  new ClientError("unauthorized", "no"),
+  new LedgerError("ledger_closed", "it is closed"),
+])("what does not pass is not waited for: $message", async (wrong) => {
+  const clock = new VirtualClock();
+  const { jobs } = waiting(clock, [wrong]);
+  await expect(run(clock, follow(jobs, job(), { clock, watched: false }))).rejects.toBe(wrong);
 });
 
 test("who waits at a terminal sees how far it is, and nothing of it stays", async () => {

@@ -1,10 +1,12 @@
 /**
  * Goes with a job to its end. Changes of its state arrive by themselves; progress is looked at once
- * a second while someone watches. A server that restarts meanwhile is waited for: the job goes on.
+ * a second while someone watches. A server that restarts meanwhile is waited for, one of HTTP or a
+ * store's: the job goes on.
  */
 import { ClientError } from "../client/transport.js";
 import type { Jobs } from "../client/jobs.js";
 import { hasEnded, type JobView } from "../client/replies.js";
+import { LedgerError } from "../job/errors.js";
 import type { Clock } from "../runtime/clock.js";
 import { jobLine } from "./job-text.js";
 import type { Terminal } from "./terminal.js";
@@ -64,16 +66,19 @@ export async function awaitEnd(
   }
 }
 
-/** Tries again while the server is out of reach for a while; every other failure is passed on. */
-async function patiently<Answer>(clock: Clock, ask: () => Promise<Answer>): Promise<Answer> {
+/** Tries again while the server, or the store, is out of reach for a while; every other failure is passed on. */
+export async function patiently<Answer>(clock: Clock, ask: () => Promise<Answer>): Promise<Answer> {
   const startedMs = clock.monotonicMs();
   for (;;)
     try {
       return await ask();
     } catch (error) {
-      const passes =
-        error instanceof ClientError && ["unreachable", "unavailable"].includes(error.reason);
-      if (!passes || clock.monotonicMs() - startedMs > PATIENCE_MS) throw error;
+      if (!mayPass(error) || clock.monotonicMs() - startedMs > PATIENCE_MS) throw error;
       await new Promise<void>((resolve) => clock.timer(PAUSE_MS, resolve));
     }
+}
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof LedgerError) return error.code === "ledger_unavailable";
+  return error instanceof ClientError && ["unreachable", "unavailable"].includes(error.reason);
 }

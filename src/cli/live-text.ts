@@ -21,7 +21,8 @@ export interface Signals {
   kill(pid: number, signal: NodeJS.Signals): unknown;
 }
 
-const ENDING = ["SIGINT", "SIGTERM"] as const;
+/** Signals that end a command. */
+export const ENDING = ["SIGINT", "SIGTERM"] as const;
 
 const UP = (rows: number): string => (rows > 0 ? `\u001b[${rows}A` : "");
 const ERASE_BELOW = "\u001b[J";

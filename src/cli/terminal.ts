@@ -3,7 +3,7 @@
  * error. A reader of our output that goes away (`| head`, a terminal that is closed) is no trouble.
  */
 import type { Readable, Writable } from "node:stream";
-import { LiveText, type Signals } from "./live-text.js";
+import { ENDING, LiveText, type Signals } from "./live-text.js";
 import { wantsColour, type Look } from "./look.js";
 import { clean } from "./text.js";
 
@@ -27,6 +27,8 @@ export interface Terminal {
   liveAnswer(): LiveText | null;
   /** What goes on meanwhile, for someone who watches standard error; null where nobody does. */
   liveStatus(): LiveText | null;
+  /** One line to standard error if a signal ends the process meanwhile. @returns forgets it. */
+  lastWords(text: string): () => void;
   /** All of standard input. */
   readInput(): Promise<string>;
   /** Resolves when what was printed has been handed on, so that the process may end. */
@@ -57,9 +59,10 @@ export function createTerminal(
     });
   const live = (stream: Output): LiveText | null =>
     stream.isTTY === true && env["TERM"] !== "dumb" ? new LiveText(stream, signals) : null;
+  const complain = (text: string): void => void stderr.write(`jobtable: ${oneLine(text)}\n`);
   return {
     print: (text) => void stdout.write(`${text}\n`),
-    complain: (text) => void stderr.write(`jobtable: ${oneLine(text)}\n`),
+    complain,
     pass: (bytes) => void stdout.write(bytes),
     offer(bytes, to) {
       const stream = to === "stdout" ? stdout : stderr;
@@ -77,6 +80,19 @@ export function createTerminal(
     },
     liveAnswer: () => live(stdout),
     liveStatus: () => live(stderr),
+    lastWords(text) {
+      const forget = (): void => {
+        for (const signal of ENDING) signals?.off(signal, say);
+      };
+      // With no listener left, the signal does what it does.
+      const say = (signal: NodeJS.Signals): void => {
+        forget();
+        complain(text);
+        signals?.kill(signals.pid, signal);
+      };
+      for (const signal of ENDING) signals?.on(signal, say);
+      return forget;
+    },
     async readInput() {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin as AsyncIterable<Buffer | string>)

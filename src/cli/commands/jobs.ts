@@ -10,6 +10,7 @@ import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js"
 import { awaitEnd, follow } from "../follow.js";
 import { isNews, jobFields, jobJsonText, jobLine, jobTable } from "../job-text.js";
 import { JOBS_SETTINGS, jobIdFrom, withJobs } from "../open-jobs.js";
+import { orNamed, recordedText } from "../recorded.js";
 import { withChoices } from "../setting-flags.js";
 import { safeJson } from "../text.js";
 import { addExample, addVerb, textOption, type Invocation, type Runner } from "../verb.js";
@@ -215,8 +216,8 @@ async function retry(invocation: Invocation): Promise<ExitCode> {
         terminal.complain(answer.message);
         return exitCodeOfRefusal(answer);
       case "accepted": {
-        const job = json ? await jobs.get(answer.jobId) : null;
-        terminal.print(job === null ? answer.jobId : jobJsonText(job));
+        const { jobId: id } = answer;
+        terminal.print(json ? await orNamed(id, terminal, () => recordedText(jobs, id)) : id);
         return EXIT.done;
       }
       default:

@@ -9,9 +9,9 @@ import { systemClock } from "../../runtime/clock.js";
 import type { RegisteredTask } from "../../task/registry.js";
 import { endOf, withResult } from "../ended.js";
 import { EXIT, exitCodeOfRefusal, misuse, type ExitCode } from "../exit-code.js";
-import { awaitEnd } from "../follow.js";
-import { jobJsonText } from "../job-text.js";
+import { awaitEnd, patiently } from "../follow.js";
 import { JOBS_SETTINGS, serverOf, withJobs } from "../open-jobs.js";
+import { orNamed, recordedText } from "../recorded.js";
 import { addVerb, textOption, type Invocation, type Runner } from "../verb.js";
 
 export function addSubmit(program: Command, runner: Runner): void {
@@ -46,15 +46,18 @@ async function run(invocation: Invocation): Promise<ExitCode> {
         terminal.complain(answer.message);
         return exitCodeOfRefusal(answer);
       }
-      if (options["wait"] === true) {
-        if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, answer.jobId);
-        return waitForEnd(invocation, jobs, answer.jobId);
-      }
-      const job = json ? await jobs.get(answer.jobId) : null;
-      terminal.print(job === null ? answer.jobId : jobJsonText(job));
-      // A repeated one may have ended long ago.
-      if (!answer.repeated) await warnWhenNobodyWorks(jobs, invocation, answer.jobId);
-      return EXIT.done;
+      return orNamed(answer.jobId, terminal, async () => {
+        // A repeated one may have ended long ago.
+        const warn = async (): Promise<void> =>
+          answer.repeated ? undefined : warnWhenNobodyWorks(jobs, invocation, answer.jobId);
+        if (options["wait"] === true) {
+          await warn();
+          return waitForEnd(invocation, jobs, answer.jobId);
+        }
+        terminal.print(json ? await recordedText(jobs, answer.jobId) : answer.jobId);
+        await warn();
+        return EXIT.done;
+      });
     },
     { tasks, create: true },
   );
@@ -62,7 +65,7 @@ async function run(invocation: Invocation): Promise<ExitCode> {
 
 async function waitForEnd(invocation: Invocation, jobs: Jobs, jobId: string): Promise<ExitCode> {
   const { terminal } = invocation;
-  const job = await jobs.get(jobId);
+  const job = await patiently(systemClock, () => jobs.get(jobId));
   if (job === null) {
     terminal.complain(`job not found: ${jobId}; it ended and was forgotten`);
     return EXIT.failed;
