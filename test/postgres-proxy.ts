@@ -11,6 +11,10 @@ export interface ProxyFaults {
   readonly refusesSettings?: boolean;
   /** Drops what LISTEN would bring. */
   readonly dropsNotifications?: boolean;
+  /** Messages of clients with this word are never answered. */
+  readonly swallowsWord?: string;
+  /** Ends new connections at once. */
+  readonly refusesConnections?: boolean;
 }
 
 const NOTIFICATION = "A".charCodeAt(0);
@@ -25,17 +29,20 @@ export class PostgresProxy {
     this.#accept(client);
   });
   readonly #target: URL;
-  readonly #faults: ProxyFaults;
+  /** May be changed at any time. */
+  faults: ProxyFaults;
   readonly #sockets = new Set<Socket>();
   /** How many statements clients have sent so far. */
   statements = 0;
+  /** How many messages of clients had the word that is swallowed. */
+  swallowedWords = 0;
   /** Names under which statements were prepared. */
   readonly preparedNames = new Set<string>();
   #swallowed: ReadonlySet<Socket> = new Set();
 
   private constructor(target: string, faults: ProxyFaults) {
     this.#target = new URL(target);
-    this.#faults = faults;
+    this.faults = faults;
   }
 
   static async start(target: string, faults: ProxyFaults = {}): Promise<PostgresProxy> {
@@ -63,6 +70,10 @@ export class PostgresProxy {
   }
 
   #accept(client: Socket): void {
+    if (this.faults.refusesConnections === true) {
+      client.destroy();
+      return;
+    }
     const server = connect(Number(this.#target.port), this.#target.hostname);
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
@@ -74,18 +85,24 @@ export class PostgresProxy {
       });
     }
     const fromClient = new Messages((message, first) => {
-      if (first && this.#faults.refusesSettings === true && message.includes("options\0"))
+      if (first && this.faults.refusesSettings === true && message.includes("options\0"))
         client.end(refusal());
+      else if (this.#isSwallowed(message)) this.swallowedWords += 1;
       else this.#pass(client, server, message);
       if (!first && RUN.includes(message[0] ?? 0)) this.statements += 1;
       if (!first && message[0] === PARSE) this.preparedNames.add(nameIn(message));
     }, true);
     const fromServer = new Messages((message) => {
-      if (this.#faults.dropsNotifications === true && message[0] === NOTIFICATION) return;
+      if (this.faults.dropsNotifications === true && message[0] === NOTIFICATION) return;
       this.#pass(server, client, message);
     }, false);
     client.on("data", (data) => fromClient.add(data));
     server.on("data", (data) => fromServer.add(data));
+  }
+
+  #isSwallowed(message: Buffer): boolean {
+    const { swallowsWord } = this.faults;
+    return swallowsWord !== undefined && message.includes(swallowsWord);
   }
 
   #pass(from: Socket, to: Socket, message: Buffer): void {

@@ -247,11 +247,11 @@ async function indexState(schema: string): Promise<boolean | null> {
 /** A connection whose `query` tells what it is about to run. */
 async function overheard(heard: (sql: string) => Promise<void>): Promise<pg.Client> {
   const client = await openAdmin(url);
-  const query = client.query.bind(client) as (sql: string) => Promise<unknown>;
+  const query = client.query.bind(client) as (config: pg.QueryConfig) => Promise<unknown>;
   return Object.assign(client, {
-    query: async (sql: string) => {
-      await heard(sql);
-      return query(sql);
+    query: async (config: pg.QueryConfig) => {
+      await heard(config.text);
+      return query(config);
     },
   });
 }

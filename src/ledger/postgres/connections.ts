@@ -52,7 +52,7 @@ const SESSION_OPTIONS = [
   .map((setting) => `-c ${setting}`)
   .join(" ");
 
-/** Makes a connection of its own, whose statements may take this long. The caller ends it. */
+/** Makes a connection of its own, whose statements may take this long at the server. The caller ends it. */
 export type Connect = (limitMs: number) => Promise<pg.Client>;
 
 const SHOW_PLAN_MODE = "SHOW plan_cache_mode";
@@ -70,7 +70,6 @@ export class Connections {
     this.#direct = { value: direct };
     this.#pool = new pg.Pool({
       ...clientConfig(address, direct),
-      query_timeout: ANSWER_LIMIT_MS,
       max: POOL_SIZE,
       min: POOL_IDLE_SIZE,
       idleTimeoutMillis: IDLE_MS,
@@ -200,6 +199,7 @@ function clientConfig(address: Address, direct: boolean): pg.ClientConfig {
     connectionString: address.connectionString,
     fallback_application_name: "jobtable",
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    query_timeout: ANSWER_LIMIT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(options === "" ? {} : { options }),

@@ -71,10 +71,11 @@ export class Listener {
     let first = true;
     while (!this.#isClosed()) {
       const client = await this.#listen();
+      const missed = !first;
+      first = false;
       started();
       if (client !== null) {
-        if (!first) this.#ports.onGap();
-        first = false;
+        if (missed) this.#ports.onGap();
         await this.#live(client);
         this.#hears = false;
         endAtOnce(client);
@@ -90,17 +91,24 @@ export class Listener {
 
   async #listen(): Promise<pg.Client | null> {
     const { channel, logger } = this.#ports;
-    let client: pg.Client | null = null;
     try {
-      client = await this.#ports.connect();
+      const client = await this.#ports.connect();
+      this.#interrupt = () => {
+        endAtOnce(client);
+      };
+      if (this.#isClosed()) this.#interrupt();
       client.on("notification", ({ payload }) => {
         this.#ports.onPayload(payload ?? "");
       });
-      await client.query(`LISTEN ${channel}`);
-      return client;
+      try {
+        await client.query(`LISTEN ${channel}`);
+        return client;
+      } catch (error) {
+        endAtOnce(client);
+        throw error;
+      }
     } catch (error) {
       logger.debug({ error: String(error) }, "can't listen to the ledger's changes");
-      if (client !== null) endAtOnce(client);
       return null;
     }
   }
@@ -132,7 +140,6 @@ export class Listener {
     this.#probeEnded("silence");
   }
 
-  /** `unsent` says nothing about the listening. */
   async #probe(): Promise<ProbeAnswer> {
     const { clock, logger } = this.#ports;
     this.#probes += 1;
@@ -158,7 +165,11 @@ export class Listener {
     if (answer === "heard") {
       this.#hears = true;
       this.#failures = 0;
-    } else if (answer === "silence" && this.#failures === 0) {
+      return;
+    }
+    // Unsent says nothing of this connection, but the same fault may have made it deaf.
+    this.#hears = false;
+    if (answer === "silence" && this.#failures === 0) {
       this.#ports.logger.warn(
         {},
         "NOTIFY does not come through (a proxy that pools transactions?): jobs are looked at instead",

@@ -135,7 +135,7 @@ async function migrateNext(
       } else
         for (const migration of first === undefined ? [] : [first, ...others]) {
           if (beside && CONCURRENTLY.test(migration.sql)) break;
-          await client.query(statementsOf(migration, place, ""));
+          await client.query(patiently(statementsOf(migration, place, "")));
           await record(client, place, migration);
         }
     }
@@ -156,8 +156,8 @@ async function buildBeside(
   const index = CONCURRENTLY.exec(migration.sql)?.[1] ?? "";
   const builder = await connect(BUILD_LIMIT_MS);
   try {
-    await builder.query(`DROP INDEX CONCURRENTLY IF EXISTS ${place.schema}.${index}`);
-    await builder.query(statementsOf(migration, place, "CONCURRENTLY"));
+    await builder.query(patiently(`DROP INDEX CONCURRENTLY IF EXISTS ${place.schema}.${index}`));
+    await builder.query(patiently(statementsOf(migration, place, "CONCURRENTLY")));
   } finally {
     await builder.end();
   }
@@ -165,6 +165,11 @@ async function buildBeside(
 
 function statementsOf({ sql }: Migration, { schema }: Place, concurrently: string): string {
   return inSchema(sql, schema).replaceAll(":concurrently", concurrently);
+}
+
+/** The driver takes a limit for a single statement, which its types leave out. */
+function patiently(text: string): pg.QueryConfig & { readonly query_timeout: number } {
+  return { text, query_timeout: BUILD_LIMIT_MS };
 }
 
 async function record(client: pg.Client, { schema }: Place, migration: Migration): Promise<void> {
