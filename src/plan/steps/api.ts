@@ -3,7 +3,7 @@ import type { Phase } from "../../job/job.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { StepDefinition } from "../definition.js";
-import type { OutputStream } from "./step-log.js";
+import type { OutputStream, StepLog } from "./step-log.js";
 
 export interface StepsRequest {
   /** Of one phase, in order; as `parsePlan` checked them. */
@@ -53,8 +53,11 @@ export type TaskRunEnding =
 /** Nobody waits for what these do: a slow one slows no step. They must not throw. */
 export interface StepsListener {
   stepStarted(step: StartedStep): void;
-  /** As the command wrote it, in pieces of any size: bytes that may not be UTF-8, or half a character. */
-  stepWrote(step: StartedStep, stream: OutputStream, bytes: Uint8Array): void;
+  /**
+   * As the command wrote it, in pieces of any size: bytes that may not be UTF-8, or half a character.
+   * @param log has them, and goes on.
+   */
+  stepWrote(step: StartedStep, stream: OutputStream, bytes: Uint8Array, log: StepLog): void;
   /** Once for each step, in order; also for those that were skipped, which never started. */
   stepEnded(step: EndedStep): void;
 }

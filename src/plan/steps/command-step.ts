@@ -1,5 +1,5 @@
 /** A step that runs a command: from what the plan says to a process, and from its end to a record. */
-import { randomUUID } from "node:crypto";
+import { newToken } from "../../runtime/random.js";
 import type { CommandStep } from "../definition.js";
 import type { StartedStep } from "./api.js";
 import {
@@ -28,7 +28,7 @@ export async function runCommandStep(
   const wrote = (stream: OutputStream, bytes: Buffer): void => {
     log.write(stream, bytes);
     if (stream === "stdout" && step.id !== null) stdout.add(bytes);
-    listener.stepWrote(started, stream, bytes);
+    listener.stepWrote(started, stream, bytes, log);
   };
   try {
     const command = prepare(step, context);
@@ -63,7 +63,7 @@ function prepare(step: CommandStep, context: StepsContext): Prepared {
     Object.fromEntries(
       Object.entries(env).map(([name, text]) => [name, evaluation.passable(text, name)]),
     );
-  const marker = randomUUID();
+  const marker = newToken();
   const env = commandEnvironment({
     base: context.env,
     own: [evaluated(plan.env), evaluated(step.env)],
