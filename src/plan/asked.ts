@@ -5,6 +5,7 @@
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import type { PlanRecord } from "../ledger/plan-records.js";
+import { systemProcesses } from "../runtime/process-identity.js";
 import type { Fit } from "./apply/apply.js";
 import type { PlanFile } from "./file/define.js";
 import { planFromObject } from "./file/from-object.js";
@@ -75,7 +76,8 @@ export async function findAsked(
 
 /**
  * Whether the patch that an apply would take fits now. Changes nothing.
- * @throws JobtableError `nothing_to_apply`, `invalid_workspace`
+ * @throws JobtableError `nothing_to_apply`, `invalid_workspace`; `apply_failed` where another apply is
+ *   under way, or was cut short
  */
 export async function checkApply(
   { plans, host }: PlansHere,
@@ -83,6 +85,7 @@ export async function checkApply(
 ): Promise<CheckedApply> {
   const { definition, patch, outcome } = await plans.applicable(plan);
   const workspace = await openWorkspace(definition.workspace, host);
+  await workspace.requireSettled(systemProcesses());
   return { fit: await workspace.checkApply(patch), files: outcome.files };
 }
 

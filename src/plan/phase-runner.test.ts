@@ -14,9 +14,11 @@ import { silentLogger } from "../runtime/logger.js";
 import { systemProcesses } from "../runtime/process-identity.js";
 import { idSource, systemRandom } from "../runtime/random.js";
 import type { TaskContext } from "../task/task.js";
+import { checkApply } from "./asked.js";
 import type { PlanDefinition, StepDefinition } from "./definition.js";
 import { readOutcome, type PhaseOutcome } from "./outcome.js";
 import { PhaseRunner, type PhaseResult } from "./phase-runner.js";
+import { Plans } from "./plans.js";
 import { openWorkspace } from "./workspace/workspace.js";
 
 const PLAN = "01J0000000000000000000000P";
@@ -223,6 +225,15 @@ describe("a workspace that another process holds", () => {
     expect(reasonOf(await ran("apply", plan("true")))).toMatch(BUSY);
     const head = await ran("execute", { ...plan('test "$(cat a)" = 1'), base: "head" });
     expect(head.ending.status).toBe("fulfilled");
+  });
+
+  test("is not said to fit a patch, or not to", async () => {
+    const plans = new Plans({ ledger, newId, asyncMaxQueue: 1 });
+    const check = checkApply({ plans, host: scratch.host }, await plans.find("p"));
+    await expect(check).rejects.toMatchObject({
+      code: "apply_failed",
+      message: "another plan is being applied to the workspace: wait for it",
+    });
   });
 
   test("is taken over once its job is known to have ended", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
@@ -96,6 +96,45 @@ test("while the store does not answer the journal stays, and the next one notes 
   expect(await outcomeOf(APPLY)).toBeNull();
   await recoverAndNote(ports(), workspace, { owner, isGone });
   expect(await outcomeOf(APPLY)).toMatchObject({ status: "succeeded" });
+});
+
+test("one that was committed and is another store's waits for that, for a week", async () => {
+  const root = scratch.repository("r", { a: "1\n" });
+  const { patch } = await patchOf(scratch, root, (dir) => writeFileSync(join(dir, "a"), "2\n"));
+  await record(EXECUTE, {});
+  const workspace = await workspaceAt(scratch, root);
+  await (await applied(workspace, patch, APPLY)).commit(() => Promise.reject(new Error("cut")));
+  const elsewhere = openMemoryLedger({ clock: new VirtualClock() });
+  const sweep = (nowMs: number): Promise<void> => {
+    const clock = new VirtualClock(nowMs);
+    return recoverAndNote({ ...ports(), ledger: elsewhere, clock }, workspace, { owner, isGone });
+  };
+  const journal = join(root, ".git/jobtable/applies", APPLY);
+  const { mtimeMs } = statSync(join(journal, "committed.json"));
+  await sweep(mtimeMs + 6 * DAY_MS);
+  await recoverAndNote(ports(), workspace, { owner, isGone });
+  expect(await outcomeOf(APPLY)).toMatchObject({ status: "succeeded" });
+  expect(existsSync(journal)).toBe(false);
+
+  const { patch: more } = await patchOf(scratch, root, (dir) =>
+    writeFileSync(join(dir, "a"), "3\n"),
+  );
+  await (await applied(workspace, more, APPLY)).commit(() => Promise.reject(new Error("cut")));
+  await sweep(statSync(join(journal, "committed.json")).mtimeMs + 8 * DAY_MS);
+  expect(existsSync(journal)).toBe(false);
+});
+
+const DAY_MS = 24 * 3_600_000;
+
+test("one that was taken back and is another store's waits for nobody", async () => {
+  const root = scratch.repository("r", { a: "1\n" });
+  const { patch } = await patchOf(scratch, root, (dir) => writeFileSync(join(dir, "a"), "2\n"));
+  const workspace = await workspaceAt(scratch, root);
+  await workspace.apply(patch, { id: "a1", owner: deadOwner(), isGone });
+  await expect(workspace.requireSettled({ isGone })).rejects.toThrow("was cut short");
+  await recoverAndNote(ports(), workspace, { owner, isGone });
+  expect(existsSync(join(root, ".git/jobtable/applies/a1"))).toBe(false);
+  await workspace.requireSettled({ isGone });
 });
 
 test("what a process was killed in the middle of removing is removed", async () => {

@@ -13,6 +13,9 @@ import type { PlanDefinition } from "./definition.js";
 import { editedNote, readOutcome, type PhaseOutcome } from "./outcome.js";
 import type { Workspace } from "./workspace/workspace.js";
 
+/** How long the journal of an apply that was committed waits for the store that knows of it. */
+const KEEP_MS = 7 * 24 * 3_600_000;
+
 export interface RecoveredPorts {
   readonly ledger: Pick<Ledger, "plans" | "get">;
   readonly clock: Clock;
@@ -30,9 +33,11 @@ export async function recoverAndNote(
 
 /** Tells of it in the log, and in the run. */
 export function recoveryNote(ports: RecoveredPorts, workspace: string): NoteRecovery {
-  return async (recovery) => {
+  return async (recovery, sinceMs) => {
     const { id, outcome, edited } = recovery;
-    await record(ports, recovery);
+    const isOurs = await record(ports, recovery);
+    // The store that knows of it is to learn that it happened.
+    if (!isOurs && sinceMs !== null && ports.clock.nowMs() - sinceMs < KEEP_MS) return false;
     const fields = { job_id: formatJobId(id), workspace, outcome, edited };
     if (edited.length === 0) ports.logger.warn(fields, "an apply that was cut short is dealt with");
     else
@@ -40,20 +45,21 @@ export function recoveryNote(ports: RecoveredPorts, workspace: string): NoteReco
         fields,
         "an apply that was cut short is dealt with, but for files that someone edited since",
       );
+    return true;
   };
 }
 
+/** @returns whether this store has the run. */
 async function record(
   { ledger, clock }: RecoveredPorts,
   recovery: Parameters<NoteRecovery>[0],
-): Promise<void> {
+): Promise<boolean> {
   const run = await ledger.plans.run(recovery.id);
-  // Of another store.
-  if (run === null) return;
+  if (run === null) return false;
   const committed = recovery.outcome === "committed";
   const known = run.outcomeJson === null ? null : readOutcome(run.outcomeJson).status;
   // Written down before the process died; but what the journal says of a success counts more.
-  if (known !== null && !(committed && known !== "succeeded")) return;
+  if (known !== null && !(committed && known !== "succeeded")) return true;
   const { name } = JSON.parse(run.definitionJson) as PlanDefinition;
   const executed = await executedRun(ledger, { planId: run.planId, name }).catch(() => null);
   const outcome: PhaseOutcome = {
@@ -66,4 +72,5 @@ async function record(
     ...(committed && executed !== null ? { executeJobId: executed.run.jobId } : {}),
   };
   await ledger.plans.finish({ jobId: run.jobId, outcomeJson: JSON.stringify(outcome) });
+  return true;
 }

@@ -386,12 +386,52 @@ describe("apply", () => {
     const { patch } = await patchOf(scratch, root, (dir) => scratch.write(join(dir, "b"), "b\n"));
     const [one, two] = [await workspaceAt(scratch, root), await workspaceAt(scratch, root)];
     const there = await applied(one, patch);
-    const busy = { kind: "busy", holder: { owner, purpose: "a1" } };
-    expect(await two.apply(patch, { id: "a2", owner, isGone })).toEqual(busy);
-    expect(await two.recover({ owner, isGone })).toEqual([]);
+    const held = { holder: { owner, purpose: "a1" }, folder: join(root, ".git/jobtable/lock/1") };
+    expect(await two.apply(patch, { id: "a2", owner, isGone })).toEqual({ kind: "busy", ...held });
+    await expect(two.recover({ owner, isGone })).rejects.toMatchObject(held);
+    await expect(two.requireSettled({ isGone })).rejects.toThrow("is being applied");
     await there.rollBack();
+    await two.requireSettled({ isGone });
     await (await applied(two, patch, "a2")).commit();
     expect(readFileSync(join(root, "b"), "utf8")).toBe("b\n");
+  });
+
+  test("that can't be committed is taken back, and says so", async () => {
+    const root = scratch.repository("r", BEFORE);
+    const { patch } = await patchOf(scratch, root, editAll);
+    const before = everything(root);
+    const files = tapped((name, path) => {
+      if (name === "move" && path.endsWith("/committed.json")) throw noRoom();
+    });
+    const there = await applied(await workspaceAt(scratch, root, files), patch);
+    writeFileSync(join(root, "modified"), "mine\n");
+    const kept = join(root, ".git/jobtable/kept/a1/modified");
+    await expect(there.commit()).rejects.toMatchObject({
+      code: "apply_failed",
+      message: `the patch can't be committed (Error: ENOSPC), and was taken back; your version of modified is ${kept}`,
+    });
+    expect(everything(root)).toEqual(before);
+    expect(readFileSync(kept, "utf8")).toBe("mine\n");
+    const again = await workspaceAt(scratch, root);
+    expect(await again.recover({ owner, isGone })).toEqual([]);
+    await (await applied(again, patch, "a2")).rollBack();
+  });
+
+  test("that is committed, with a disk that fails right then, is in place, and says so", async () => {
+    const root = scratch.repository("r", BEFORE);
+    const { patch } = await patchOf(scratch, root, editAll);
+    let isCommitted = false;
+    const files = tapped((name, path) => {
+      if (name === "sync" && isCommitted) throw noRoom();
+      if (name === "move" && path.endsWith("/committed.json")) isCommitted = true;
+    });
+    const there = await applied(await workspaceAt(scratch, root, files), patch);
+    const after = everything(root);
+    await expect(there.commit()).rejects.toThrow("but is in place");
+    expect(everything(root)).toEqual(after);
+    expect(await (await workspaceAt(scratch, root)).recover({ owner, isGone })).toEqual([
+      { id: "a1", outcome: "committed", edited: [] },
+    ]);
   });
 
   test("ends with the signal, and everything is as it was", async () => {
@@ -456,7 +496,7 @@ describe("apply", () => {
         isGone,
         note: (recovery) => {
           told.push(recovery);
-          return mayRecord ? Promise.resolve() : Promise.reject(fault);
+          return mayRecord ? Promise.resolve(true) : Promise.reject(fault);
         },
       });
     const committed = { id: "a1", outcome: "committed", edited: [] };
@@ -559,4 +599,8 @@ function attributes(seen: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(seen).filter(([path]) => path.endsWith(".gitattributes")),
   );
+}
+
+function noRoom(): Error {
+  return Object.assign(new Error("ENOSPC"), { code: "ENOSPC", syscall: "rename" });
 }

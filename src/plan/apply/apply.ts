@@ -182,7 +182,7 @@ function appliedAt(
   let rolledBack: Promise<readonly Edited[]> | null = null;
   const commit = async (note: () => Promise<void>): Promise<void> => {
     try {
-      await folder.commit();
+      await folder.commit().catch((error: unknown) => notCommitted(error, folder, takeBack));
       // What stays is dealt with by the next one.
       await note()
         .then(() => folder.discard())
@@ -191,12 +191,15 @@ function appliedAt(
       await lock.release();
     }
   };
+  const takeBack = async (): Promise<readonly Edited[]> => {
+    const edited = await restore(files, repository.root, folder, journal, "replace");
+    await folder.finishRestoring(edited);
+    await folder.discard().catch(() => undefined);
+    return edited;
+  };
   const rollBack = async (): Promise<readonly Edited[]> => {
     try {
-      const edited = await restore(files, repository.root, folder, journal, "replace");
-      await folder.finishRestoring(edited);
-      await folder.discard().catch(() => undefined);
-      return edited;
+      return await takeBack();
     } finally {
       await lock.release();
     }
@@ -218,4 +221,25 @@ function appliedAt(
       ));
     },
   };
+}
+
+/** Whoever is told that it failed must not find it done: it is taken back, where that can still be. */
+async function notCommitted(
+  error: unknown,
+  folder: JournalFolder,
+  takeBack: () => Promise<readonly Edited[]>,
+): Promise<never> {
+  const failed = (what: string, cause = error): JobtableError =>
+    new JobtableError("apply_failed", `the patch can't be committed (${String(error)}), ${what}`, {
+      cause,
+    });
+  const { kind } = await folder.state();
+  if (kind === "not-begun") throw error;
+  if (kind !== "begun") throw failed("but is in place: the next use of the workspace records it");
+  const edited = await takeBack().catch((again: unknown) => {
+    const why = `nor taken back (${String(again)})`;
+    throw failed(`${why}: mend that, and the next use of the workspace does it`, again);
+  });
+  const kept = edited.map(({ path, other }) => `; your version of ${path} is ${other ?? path}`);
+  throw failed(`and was taken back${kept.join("")}`);
 }

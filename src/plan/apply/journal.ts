@@ -6,7 +6,7 @@
  *     <git folder>/jobtable/kept/<id>/    versions that someone edited, or their originals
  *     <git folder>/jobtable/trash/        what nobody needs any more
  *
- * `journal.json` is there, whole and with all images on disk, before the first change of the workspace.
+ * `journal.json` is there, whole and with all images of before on disk, before the first change of the workspace.
  * It is renamed to `committed.json` when the apply is to stay: that one step decides. When everything
  * was put back but what someone had edited, `restored.json` stands beside it and names that. The folder is moved to the
  * trash in one step too, so no other state of it is ever met; one with none of these files had not begun.
@@ -38,7 +38,8 @@ export interface Edited {
 
 export type JournalState =
   | { readonly kind: "not-begun" }
-  | { readonly kind: "committed" }
+  /** `sinceMs`: when it began, ms since the Unix epoch. */
+  | { readonly kind: "committed"; readonly sinceMs: number }
   | { readonly kind: "restored"; readonly edited: readonly Edited[] }
   | { readonly kind: "begun"; readonly journal: Journal };
 
@@ -111,12 +112,10 @@ export class JournalFolder {
   async begin(staged: Staged): Promise<Journal> {
     const journal: Journal = { version: 1, id: this.id, token: newToken(), ...staged };
     const files = this.#files;
-    for (const { number, before, after } of staged.entries) {
+    // Those of after are of no use to whoever puts back.
+    for (const { number, before } of staged.entries)
       if (before.kind === "file") await files.sync(this.before(number));
-      if (after.kind === "file") await files.sync(this.after(number));
-    }
     await files.sync(join(this.dir, "before"));
-    await files.sync(join(this.dir, "after"));
     await this.#publish("journal.json", journal);
     await files.sync(join(this.#home, "applies"));
     return journal;
@@ -134,7 +133,8 @@ export class JournalFolder {
 
   async state(): Promise<JournalState> {
     const read = (name: string): Promise<string | null> => this.#files.read(join(this.dir, name));
-    if ((await read("committed.json")) !== null) return { kind: "committed" };
+    const committed = await this.#files.stat(join(this.dir, "committed.json"));
+    if (committed !== null) return { kind: "committed", sinceMs: committed.mtimeMs };
     const restored = await read("restored.json");
     if (restored !== null) return { kind: "restored", edited: this.#parse(restored, isEditedList) };
     const journal = await read("journal.json");

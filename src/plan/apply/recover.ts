@@ -21,8 +21,12 @@ export interface Recovery {
   readonly edited: readonly Edited[];
 }
 
-/** Where it is written down what became of an apply; until that has resolved, its journal stays. */
-export type NoteRecovery = (recovery: Recovery) => Promise<void>;
+/**
+ * Where it is written down what became of an apply; until that has resolved, its journal stays.
+ * @param sinceMs when one began that was committed, ms since the Unix epoch; null for any other one.
+ * @returns whether the journal may go; false: it is for somebody else to write that down.
+ */
+export type NoteRecovery = (recovery: Recovery, sinceMs: number | null) => Promise<boolean>;
 
 export interface RecoverOptions extends HolderEnds {
   readonly owner: ProcessIdentity;
@@ -78,8 +82,9 @@ export async function recoverAll(
 ): Promise<Recovery[]> {
   const done: Recovery[] = [];
   for (const folder of await JournalFolder.all(context.files, home)) {
-    const recovery = { id: folder.id, ...(await recoverOne(context, folder)) };
-    await note?.(recovery);
+    const { sinceMs = null, ...ending } = await recoverOne(context, folder);
+    const recovery = { id: folder.id, ...ending };
+    if ((await note?.(recovery, sinceMs)) === false) continue;
     done.push(recovery);
     await folder.discard();
   }
@@ -89,11 +94,11 @@ export async function recoverAll(
 async function recoverOne(
   { files, repository }: RecoverContext,
   folder: JournalFolder,
-): Promise<Omit<Recovery, "id">> {
+): Promise<Omit<Recovery, "id"> & { readonly sinceMs?: number }> {
   const state = await folder.state();
   switch (state.kind) {
     case "committed":
-      return { outcome: "committed", edited: [] };
+      return { outcome: "committed", edited: [], sinceMs: state.sinceMs };
     case "not-begun":
       return { outcome: "rolled_back", edited: [] };
     case "restored":

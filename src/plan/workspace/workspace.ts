@@ -8,7 +8,9 @@ import {
   type Fit,
 } from "../apply/apply.js";
 import { systemFiles, type Files } from "../apply/files.js";
+import type { HolderEnds } from "../apply/lock.js";
 import { recover, type Recovery, type RecoverOptions } from "../apply/recover.js";
+import { requireSettled } from "../apply/settled.js";
 import { undisturbed } from "../apply/undisturbed.js";
 import { Git, type GitHost } from "../git/git.js";
 import { openRepository } from "../git/repository.js";
@@ -29,6 +31,13 @@ export interface Workspace {
    * @throws JobtableError `apply_failed`: it is no patch, or names what no plan may touch.
    */
   checkApply(patch: Uint8Array, options?: { readonly signal?: AbortSignal }): Promise<Fit>;
+
+  /**
+   * Changes nothing.
+   * @throws JobtableError `apply_failed` while somebody applies, or when an apply was cut short: the files
+   *   are not the user's then.
+   */
+  requireSettled(ends: HolderEnds): Promise<void>;
 
   /**
    * Puts a patch in place, all of it or nothing. One that is applied is to be committed or rolled back;
@@ -70,6 +79,7 @@ export async function openWorkspace(path: string, host: WorkspaceHost): Promise<
           : undisturbed(context, home, options.recover, read),
       ),
     checkApply: (patch, { signal } = {}) => checkApply(context, patch, signal),
+    requireSettled: (ends) => requireSettled(context.files, home, ends),
     apply: (patch, options) => apply(context, home, patch, options),
     recover: (options) => recover(context, home, options),
   };
