@@ -228,7 +228,7 @@ describe("a workspace that another process holds", () => {
   });
 
   test("is not said to fit a patch, or not to", async () => {
-    const plans = new Plans({ ledger, newId, asyncMaxQueue: 1 });
+    const plans = new Plans({ ledger, newId, asyncMaxQueue: 1, processes: systemProcesses() });
     const check = checkApply({ plans, host: scratch.host }, await plans.find("p"));
     await expect(check).rejects.toMatchObject({
       code: "apply_failed",
