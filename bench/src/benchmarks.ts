@@ -1,7 +1,13 @@
 /** All benchmarks, in the order in which they run. P1 to P12 are the goals. */
 import type { Ground } from "./ground.js";
 import { drainsOnPostgres, drainsOnSqlite } from "./kinds/drain.js";
+import { httpOnPostgres, httpOnSqlite } from "./kinds/http.js";
+import { idleCost } from "./kinds/idle.js";
+import { startLatency } from "./kinds/latency.js";
+import { memoryOverJobs } from "./kinds/memory.js";
 import { boundedAdmission, submitsOnPostgres, submitsOnSqlite } from "./kinds/submit.js";
+import { tableSize } from "./kinds/table-size.js";
+import { manyWaiters } from "./kinds/waiters.js";
 import type { Row } from "./row.js";
 
 export interface Benchmark {
@@ -13,9 +19,16 @@ export interface Benchmark {
 }
 
 export const BENCHMARKS: readonly Benchmark[] = [
+  { name: "P1", about: "HTTP submits on SQLite", run: httpOnSqlite },
+  { name: "P2", about: "HTTP submits on PostgreSQL", run: httpOnPostgres },
   { name: "P3", about: "submits on PostgreSQL", run: submitsOnPostgres },
   { name: "P4", about: "drain on PostgreSQL", run: drainsOnPostgres },
   { name: "P5", about: "submits on SQLite", run: submitsOnSqlite },
   { name: "P6", about: "drain on SQLite", run: drainsOnSqlite },
+  { name: "P7", about: "from submit to handler start", run: startLatency },
+  { name: "P8", about: "10,000 requests in /wait", run: manyWaiters },
+  { name: "P9", about: "a table full of ended jobs", run: tableSize },
+  { name: "P10", about: "the cost of being idle", run: idleCost },
+  { name: "P11", about: "memory over many jobs", run: memoryOverJobs },
   { name: "P12", about: "exactly bounded admission", run: boundedAdmission },
 ];

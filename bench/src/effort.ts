@@ -10,6 +10,7 @@ export interface Effort {
   readonly latencyJobs: number;
   /** P8. */
   readonly waiters: number;
+  readonly waiterRounds: number;
   /** P9. */
   readonly terminalRows: number;
   /** P10, seconds. */
@@ -25,6 +26,7 @@ export const FULL: Effort = {
   drainJobs: 20_000,
   latencyJobs: 200,
   waiters: 10_000,
+  waiterRounds: 3,
   terminalRows: 5_000_000,
   idleSeconds: 20,
   memoryJobs: 1_000_000,
@@ -37,6 +39,7 @@ export const QUICK: Effort = {
   drainJobs: 5_000,
   latencyJobs: 40,
   waiters: 2_000,
+  waiterRounds: 1,
   terminalRows: 100_000,
   idleSeconds: 8,
   memoryJobs: 60_000,

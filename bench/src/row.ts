@@ -39,33 +39,37 @@ export interface Contest {
   readonly unit: string;
   readonly product: Runner;
   readonly peers: readonly Rival[];
-  /** Bound on the product's own figure. */
-  readonly target?: Target;
 }
 
 export function meets(value: number, target: Target): boolean {
   return "atLeast" in target ? value >= target.atLeast : value <= target.atMost;
 }
 
-/** @returns a row for each peer; one for the product alone where there is none, or it has a bound of its own. */
+/** Runs all in turn, a warm-up that does not count and then `rounds` times; answers what each gave, round by round. */
+export async function inTurn<Value>(
+  rounds: number,
+  runs: readonly (() => Promise<Value>)[],
+): Promise<Value[][]> {
+  const values = runs.map((): Value[] => []);
+  for (let round = -1; round < rounds; round += 1)
+    for (const [index, run] of runs.entries()) {
+      const value = await run();
+      if (round >= 0) values[index]?.push(value);
+    }
+  return values;
+}
+
+/** @returns a row for each peer. */
 export async function contest(spec: Contest, rounds: number): Promise<Row[]> {
-  const mine: number[] = [];
-  const theirs = spec.peers.map((): number[] => []);
-  for (let round = -1; round < rounds; round += 1) {
-    const peers: number[] = [];
-    for (const peer of spec.peers) peers.push(await peer.run());
-    const product = await spec.product.run();
-    if (round < 0) continue;
-    mine.push(product);
-    peers.forEach((value, index) => theirs[index]?.push(value));
-  }
-  const product = { name: spec.product.name, rounds: mine };
-  const rows = spec.peers.map((peer, index) =>
-    versus(spec, product, { name: peer.name, rounds: theirs[index] ?? [] }, peer.target),
+  const { product, peers } = spec;
+  const [mine = [], ...theirs] = await inTurn(rounds, [
+    () => product.run(),
+    ...peers.map((peer) => () => peer.run()),
+  ]);
+  const series = { name: product.name, rounds: mine };
+  return peers.map(({ name, target }, index) =>
+    versus(spec, series, { name, rounds: theirs[index] ?? [] }, target),
   );
-  return rows.length > 0 && spec.target === undefined
-    ? rows
-    : [figure({ ...spec, series: product }), ...rows];
 }
 
 /** A row of figures that were taken already. */

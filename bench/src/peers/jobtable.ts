@@ -21,7 +21,6 @@ function openJobtable(place: Place, store: string, onRun: (n: number) => void) {
     store,
     tasks: [noop],
     asyncMaxQueue: place.bound ?? OUT_OF_REACH,
-    asyncTimeoutMs: 0,
     ...(place.kept === undefined ? {} : { asyncMaxCompleted: place.kept }),
   });
 }
