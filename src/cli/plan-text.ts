@@ -108,11 +108,11 @@ function logsOf({ phase, steps }: RunView): string[] {
 
 /** Text of several lines without anything that steers a terminal; tabs stay, as blanks. */
 export function cleanLines(text: string): string {
-  return text
-    .trimEnd()
-    .split(/\r?\n/)
-    .map((line) => clean(line.replaceAll("\t", "    ")))
-    .join("\n");
+  return text.trimEnd().split(/\r?\n/).map(cleanLine).join("\n");
+}
+
+function cleanLine(line: string): string {
+  return clean(line.replaceAll("\t", "    "));
 }
 
 /** In the words of jobs and phases. */
@@ -162,22 +162,29 @@ export function stepFoot(step: StepReport): string {
   return clean(`${stateWord(step)} after ${formatMs(tookMs)}${why}`);
 }
 
-/** The lines of a patch as people read it: in colour where that shows, and without what steers a terminal. */
+/**
+ * The lines of a patch as people read it: in colour where that shows, and without what steers a
+ * terminal. The end of a line of Windows shows as ^M. A hunk says how many lines it has: what stands
+ * among them is text, whatever it looks like.
+ */
 export function patchText(patch: string, look: Look): string {
-  return cleanLines(patch)
+  let [before, after] = [0, 0];
+  const paintOf = (line: string): Paint => {
+    if (before <= 0 && after <= 0) {
+      const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
+      if (hunk === null) return painted("dim", look);
+      [before, after] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+      return painted("cyan", look);
+    }
+    if (line.startsWith("\\")) return plain;
+    if (!line.startsWith("+")) before -= 1;
+    if (!line.startsWith("-")) after -= 1;
+    if (line.startsWith("+")) return painted("green", look);
+    return line.startsWith("-") ? painted("red", look) : plain;
+  };
+  return patch
+    .replace(/\n$/, "")
     .split("\n")
-    .map((line) => paintOf(line, look)(line))
+    .map((line) => paintOf(line)(cleanLine(line.replace(/\r$/, "^M"))))
     .join("\n");
-}
-
-function paintOf(line: string, look: Look): Paint {
-  if (
-    /^(diff |index |--- |\+\+\+ |new file|deleted file|rename |similarity |old mode|new mode)/.test(
-      line,
-    )
-  )
-    return painted("dim", look);
-  if (line.startsWith("@@")) return painted("cyan", look);
-  if (line.startsWith("+")) return painted("green", look);
-  return line.startsWith("-") ? painted("red", look) : plain;
 }
