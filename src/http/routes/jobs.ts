@@ -10,7 +10,6 @@ import { issuesText, refusalProblem } from "../errors.js";
 import { onHangUp } from "../hang-up.js";
 import { readKey } from "../idempotency-key.js";
 import {
-  alreadyFinished,
   jobNotFound,
   notFinished,
   payloadGone,
@@ -23,6 +22,7 @@ import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
 import type { JobParams, ListQuery, WaitQuery } from "../schemas.js";
 import { readSubmission } from "../submission.js";
+import { answerCancel } from "./cancel-answer.js";
 import { acceptedJson, jobJson, STATES, successJson } from "../wire.js";
 
 const shape = "job" as const;
@@ -220,13 +220,7 @@ function cancel(context: HttpContext, replies: Replies): Handler {
       replies.refuse(reply, jobNotFound(idOf(request)));
       return;
     }
-    const { job } = outcome;
-    if (outcome.kind === "terminal") {
-      replies.refuse(reply, alreadyFinished(job));
-      return;
-    }
-    const body = `{"job_id":"${formatJobId(job.jobId)}","state":"${STATES[job.status]}"}`;
-    replies.answer(reply, outcome.kind === "cancelled" ? 200 : 202, body);
+    answerCancel(replies, reply, outcome);
   };
 }
 

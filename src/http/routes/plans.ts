@@ -10,7 +10,6 @@ import { readKnown, type PlansHere } from "../../plan/asked.js";
 import type { StartOutcome } from "../../plan/plans.js";
 import type { HttpContext } from "../context.js";
 import { refusalProblem } from "../errors.js";
-import { alreadyFinished } from "../job-problems.js";
 import { OPERATIONS } from "../operations.js";
 import type { Only } from "../paths.js";
 import { planJson } from "../plan-json.js";
@@ -22,6 +21,7 @@ import {
 } from "../plan-schemas.js";
 import type { Replies } from "../reply.js";
 import { planAcceptedJson, STATES, type Problem } from "../wire.js";
+import { answerCancel } from "./cancel-answer.js";
 
 const shape = "job" as const;
 const DIFF_TYPE = "text/x-diff";
@@ -128,13 +128,7 @@ function cancel(here: () => PlansHere, replies: Replies): Handler {
       replies.refuse(reply, { fault: "conflict", error });
       return;
     }
-    const { job } = outcome;
-    if (outcome.kind === "terminal") {
-      replies.refuse(reply, alreadyFinished(job));
-      return;
-    }
-    const body = `{"job_id":"${formatJobId(job.jobId)}","state":"${STATES[job.status]}"}`;
-    replies.answer(reply, outcome.kind === "cancelled" ? 200 : 202, body);
+    answerCancel(replies, reply, outcome);
   };
 }
 
