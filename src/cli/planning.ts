@@ -4,7 +4,8 @@ import { STATES } from "../http/wire.js";
 import { formatJobId, formatPlanId } from "../job/id.js";
 import type { Job, Phase } from "../job/job.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
-import { checkApply, findAsked, readAsked, type PlansHere } from "../plan/asked.js";
+import { checkApply, editedSince, findAsked, readAsked, type PlansHere } from "../plan/asked.js";
+import type { NewestPatch } from "../plan/applicable.js";
 import type { Place, StartOutcome } from "../plan/plans.js";
 import { EXIT, misuse, type ExitCode } from "./exit-code.js";
 import { showPhase } from "./plan-follow.js";
@@ -24,9 +25,22 @@ export async function apply(invocation: Invocation): Promise<ExitCode> {
   if (invocation.options["check"] === true) return check(invocation);
   return runPhase(invocation, "apply", async (here, asked) => {
     const plan = await findAsked(here, asked, process.cwd());
-    return (place) => here.plans.apply(plan, place);
+    const edited = await editedSince(here, plan);
+    return async (place) => {
+      const outcome = await here.plans.apply(plan, place);
+      if (outcome.kind === "started" && edited !== null)
+        invocation.terminal.complain(
+          `plan ${plan.name}: ${plan.file ?? ""} ${EDITED[edited]}: the steps of apply run as the execute recorded them; execute again for others`,
+        );
+      return outcome;
+    };
   });
 }
+
+const EDITED = {
+  edited: "has other steps of apply by now, or another env",
+  unreadable: "is no plan any more",
+} as const;
 
 type Start = (place?: Place) => Promise<StartOutcome>;
 
@@ -111,8 +125,14 @@ async function follow(
   return EXIT.done;
 }
 
+const STARTS_NOTHING = "looks at the files here and starts nothing; leave it out";
+
 async function check(invocation: Invocation): Promise<ExitCode> {
-  const { terminal, json, args } = invocation;
+  const { terminal, json, args, options, settings } = invocation;
+  for (const option of ["wait", "follow", "tasks"])
+    if (options[option] !== undefined) throw misuse(`--${option}: --check ${STARTS_NOTHING}`);
+  if (settings.some(({ name, origin }) => name === "async_enabled" && origin.kind === "flag"))
+    throw misuse(`--async-enabled: --check ${STARTS_NOTHING}`);
   return withPlans(invocation, { create: false }, async (here) => {
     const { fit, files } = await checkApply(here, await asked(here, args));
     const conflicts = fit.kind === "fits" ? [] : fit.conflicts;
@@ -144,16 +164,29 @@ export async function diff(invocation: Invocation): Promise<ExitCode> {
   if (json) throw misuse("--json: a patch is text of its own kind; leave it out");
   return withPlans(invocation, { create: false }, async (here) => {
     const plan = await asked(here, args);
-    const patch = await here.plans.diff(plan);
-    if (patch === null) {
+    const newest = await here.plans.newestPatch(plan);
+    if (newest === null) {
       terminal.complain(`plan ${plan.name} has no patch: no execute of it succeeded`);
       return EXIT.failed;
     }
+    const since = sinceText(newest);
+    if (since !== null) terminal.complain(`plan ${plan.name}: ${since}`);
     // Someone reads it, or something takes it as it is.
+    const { patch } = newest;
     if (terminal.look.columns === null) terminal.pass(patch);
     else terminal.print(patchText(Buffer.from(patch).toString("utf8"), terminal.look));
     return EXIT.done;
   });
+}
+
+/** What came after a patch, which is no news of the last execute then. */
+function sinceText({ jobId, laterJobId, appliedJobId }: NewestPatch): string | null {
+  const applied = appliedJobId === null ? null : `was applied by ${formatJobId(appliedJobId)}`;
+  const later =
+    laterJobId === null ? null : `a later execute, ${formatJobId(laterJobId)}, has none`;
+  if (applied === null && later === null) return null;
+  const said = [applied, later].filter((part) => part !== null).join("; ");
+  return `this patch, of ${formatJobId(jobId)}${applied === null ? ":" : ","} ${said}`;
 }
 
 export async function list(invocation: Invocation): Promise<ExitCode> {

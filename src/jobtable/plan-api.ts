@@ -8,9 +8,10 @@ import type { PlanView } from "../plan/view.js";
 import type { FileSummary } from "../plan/workspace/file-summary.js";
 
 /**
- * Names a plan: the path of its file, its id in either spelling, its name, or its record. A text with a
- * slash in it, that ends in .yaml, .yml or .json, or that is a file, is a path. Relative paths count
- * from the current folder, whose repository is the workspace of a file that names none.
+ * Names a plan: its id in either spelling, its name, the path of its file, or its record. What no plan
+ * has as its id or name is a path, where it ends in .yaml, .yml or .json, or is a file; a text with a
+ * slash in it always is. Relative paths count from the current folder, whose repository is the workspace
+ * of a file that names none.
  */
 export type PlanRef = string | Pick<PlanRecord, "planId">;
 

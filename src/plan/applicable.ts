@@ -4,6 +4,7 @@
  */
 import { JobtableError } from "../job/errors.js";
 import { formatJobId } from "../job/id.js";
+import type { Job } from "../job/job.js";
 import type { Ledger } from "../ledger/ledger.js";
 import type { PlanRecord, PlanRun, PlanRunHead } from "../ledger/plan-records.js";
 import { readOutcome, type PhaseOutcome } from "./outcome.js";
@@ -16,16 +17,11 @@ export async function executedRun(
   plan: Named,
 ): Promise<{ readonly run: PlanRun; readonly outcome: PhaseOutcome }> {
   const runs = await ledger.plans.runs(plan.planId);
-  const executes = runs.filter(({ phase }) => phase === "execute");
-  const jobs = await ledger.get(executes.map(({ jobId }) => jobId));
-  const at = executes.findIndex(
-    ({ hasEnded }, index) => hasEnded || (jobs[index] ?? null) !== null,
-  );
-  const last = executes[at];
-  const run = last === undefined ? null : await ledger.plans.run(last.jobId, { steps: false });
+  const last = await firstReal(ledger, executesOf(runs));
+  const run = last === null ? null : await ledger.plans.run(last.jobId, { steps: false });
   if (run === null) throw nothingToApply(plan, "it was not executed yet");
   if (run.outcomeJson === null) {
-    const why = jobs[at]?.errorMessage ?? "its last execute has no outcome";
+    const why = last?.job?.errorMessage ?? "its last execute has no outcome";
     throw nothingToApply(plan, why);
   }
   const outcome = readOutcome(run.outcomeJson);
@@ -40,6 +36,31 @@ export async function executedRun(
   return { run, outcome };
 }
 
+export interface NewestPatch {
+  readonly patch: Uint8Array;
+  /** Of the execute that gave it. */
+  readonly jobId: string;
+  /** Of an execute that came after it and has none; null: it is of the last one. */
+  readonly laterJobId: string | null;
+  /** Of the apply that has put it on the workspace; null where none has. */
+  readonly appliedJobId: string | null;
+}
+
+/** The newest patch of a plan, whatever came after it; null where there is none. */
+export async function newestPatch(
+  ledger: Pick<Ledger, "plans" | "get">,
+  planId: string,
+): Promise<NewestPatch | null> {
+  const runs = await ledger.plans.runs(planId);
+  const at = runs.findIndex(({ patchBytes }) => patchBytes !== null);
+  const run = runs[at];
+  const patch = run === undefined ? null : await ledger.plans.patch(run.jobId);
+  if (run === undefined || patch === null) return null;
+  const later = await firstReal(ledger, executesOf(runs.slice(0, at)));
+  const appliedJobId = await applyOf(ledger, runs, run.jobId);
+  return { patch, jobId: run.jobId, laterJobId: later?.jobId ?? null, appliedJobId };
+}
+
 const WORDS = {
   succeeded: "succeeded",
   failed: "failed",
@@ -47,11 +68,28 @@ const WORDS = {
   cancelled: "was cancelled",
 } as const satisfies Record<PhaseOutcome["status"], string>;
 
+function executesOf(runs: readonly PlanRunHead[]): PlanRunHead[] {
+  return runs.filter(({ phase }) => phase === "execute");
+}
+
+/** The first one that was more than begun: that has a job, or an outcome; null where none was. */
+async function firstReal(
+  ledger: Pick<Ledger, "get">,
+  runs: readonly PlanRunHead[],
+): Promise<{ readonly jobId: string; readonly job: Job | null } | null> {
+  const jobs = await ledger.get(runs.map(({ jobId }) => jobId));
+  for (const [index, { jobId, hasEnded }] of runs.entries()) {
+    const job = jobs[index] ?? null;
+    if (hasEnded || job !== null) return { jobId, job };
+  }
+  return null;
+}
+
 /**
  * The job that applied the patch of an execute, or null.
  * @param runs of the plan.
  */
-export async function applyOf(
+async function applyOf(
   { plans }: Pick<Ledger, "plans">,
   runs: readonly PlanRunHead[],
   executeJobId: string,

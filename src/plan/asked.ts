@@ -1,15 +1,20 @@
 /**
- * From what a user asks for to a plan: a file, the id or name of a plan that was used before, or a plan
+ * From what a user asks for to a plan: the id or name of a plan that was used before, a file, or a plan
  * that a program made. Whoever must not name files (HTTP) asks for what is known.
  */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { JobtableError } from "../job/errors.js";
+import { MAX_PATH_BYTES } from "../job/limits.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
 import { systemProcesses } from "../runtime/process-identity.js";
 import type { Fit } from "./apply/apply.js";
 import type { PlanFile } from "./file/define.js";
 import { planFromObject } from "./file/from-object.js";
 import { readPlanFile } from "./file/read.js";
+import { unknownPlan } from "./find-plan.js";
 import type { GitHost } from "./git/git.js";
 import type { Plans, ReadPlan } from "./plans.js";
 import type { FileSummary } from "./workspace/file-summary.js";
@@ -29,12 +34,16 @@ export interface CheckedApply {
 }
 
 /**
- * A file as it is now; or as `readKnown` has it.
- * @param folder for paths, and for a plan that names no workspace; absolute.
+ * What a text means: a plan that was used before, by its id or name, as `readKnown` has it; or a file as
+ * it is now. A text with a slash in it is a path.
+ * @param folder for a plan that names no workspace; absolute.
  * @throws JobtableError `invalid_plan`, `invalid_workspace`, `unknown_plan`
  */
 export async function readAsked(here: PlansHere, asked: string, folder: string): Promise<ReadPlan> {
-  return (await isFile(asked)) ? readFrom(here, asked, folder) : readKnown(here, asked);
+  const named = await seenByName(here, asked);
+  if (named !== null) return readRecord(here, named);
+  if (await isFile(asked)) return readFrom(here, asked, folder);
+  throw unknownPlan(asked);
 }
 
 /**
@@ -43,13 +52,27 @@ export async function readAsked(here: PlansHere, asked: string, folder: string):
  * @throws JobtableError `invalid_plan`, `invalid_workspace`, `unknown_plan`
  */
 export async function readKnown(here: PlansHere, asked: string): Promise<ReadPlan> {
-  const plan = await here.plans.find(asked);
-  const { file, name, workspace } = plan;
-  if (file !== null && (await isReadable(file))) {
-    const read = await readFrom(here, file, workspace);
-    if (read.definition.name === name && read.definition.workspace === workspace) return read;
-  }
-  return { definition: await here.plans.lastDefinition(plan), file };
+  return readRecord(here, await here.plans.find(asked));
+}
+
+async function readRecord(here: PlansHere, plan: PlanRecord): Promise<ReadPlan> {
+  return (
+    (await readAgain(here, plan)) ?? {
+      definition: await here.plans.lastDefinition(plan),
+      file: plan.file,
+    }
+  );
+}
+
+/** Null where the file is gone, can't be read here, or is another plan by now. */
+async function readAgain(
+  here: PlansHere,
+  { file, name, workspace }: PlanRecord,
+): Promise<ReadPlan | null> {
+  if (file === null || !(await isReadable(file))) return null;
+  const read = await readFrom(here, file, workspace);
+  const { definition } = read;
+  return definition.name === name && definition.workspace === workspace ? read : null;
 }
 
 /**
@@ -61,7 +84,8 @@ export function readObject({ host }: PlansHere, value: unknown, folder: string):
 }
 
 /**
- * The plan that a file, an id or a name means.
+ * The plan that an id, a name or a file means; of a file that can't be read any more, the plan that was
+ * last used from it.
  * @throws JobtableError as `readAsked`
  */
 export async function findAsked(
@@ -69,9 +93,45 @@ export async function findAsked(
   asked: string,
   folder: string,
 ): Promise<PlanRecord> {
-  if (!(await isFile(asked))) return here.plans.find(asked);
-  const { definition } = await readFrom(here, asked, folder);
-  return here.plans.find(definition.name, definition.workspace);
+  const named = await seenByName(here, asked);
+  if (named !== null) return named;
+  if (!(await isFile(asked))) throw unknownPlan(asked);
+  try {
+    const { definition } = await readFrom(here, asked, folder);
+    return await here.plans.find(definition.name, definition.workspace);
+  } catch (error) {
+    const plan = isUnreadable(error) ? await here.plans.ofFile(resolve(asked)) : null;
+    if (plan === null) throw error;
+    return plan;
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  return (
+    error instanceof JobtableError &&
+    (error.code === "invalid_plan" || error.code === "invalid_workspace")
+  );
+}
+
+/**
+ * Why an apply would run other steps than the plan's file has by now, which are those that the execute
+ * recorded: the file was edited since, or is no plan any more. Null where there is nothing to say.
+ */
+export async function editedSince(
+  here: PlansHere,
+  plan: PlanRecord,
+): Promise<"edited" | "unreadable" | null> {
+  try {
+    const { apply, env } = await here.plans.executed(plan);
+    const now = (await readAgain(here, plan))?.definition;
+    if (now === undefined) return null;
+    return isDeepStrictEqual([now.apply, now.env], [apply, env]) ? null : "edited";
+  } catch (error) {
+    if (isUnreadable(error)) return "unreadable";
+    // The apply says it itself.
+    if (error instanceof JobtableError && error.code === "nothing_to_apply") return null;
+    throw error;
+  }
 }
 
 /**
@@ -100,7 +160,24 @@ async function located(
   fallback: string,
 ): Promise<ReadPlan> {
   const { root } = await openWorkspace(workspace ?? fallback, host);
+  if (isTooLong(root))
+    throw new JobtableError(
+      "invalid_workspace",
+      `the workspace ${JSON.stringify(root)} ${TOO_LONG}`,
+    );
+  if (file !== null && isTooLong(file))
+    throw new JobtableError("invalid_plan", `${file}: its path ${TOO_LONG}`);
   return { definition: { ...plan, workspace: root }, file };
+}
+
+const TOO_LONG = `is longer than ${String(MAX_PATH_BYTES)} bytes, the most that is recorded: move it`;
+
+function isTooLong(path: string): boolean {
+  return Buffer.byteLength(path) > MAX_PATH_BYTES;
+}
+
+async function seenByName({ plans }: PlansHere, asked: string): Promise<PlanRecord | null> {
+  return /[/\\]/.test(asked) ? null : plans.seen(asked);
 }
 
 /** What looks like the path of a plan is one, also when nothing is there: then that is told. */

@@ -4,6 +4,9 @@
  */
 import type { Phase } from "../job/job.js";
 
+/** Variables whose names begin so are taken out of what steps find, and none of them can be set. */
+export const RESERVED_VARIABLES = ["JOBTABLE_", "CLEVERAGENTS_", "GIT_"] as const;
+
 export interface PlanDefinition {
   readonly name: string;
   /** Absolute path of the root of a git repository's working tree. */

@@ -67,7 +67,16 @@ export function planGone(planId: string): PhaseFailed {
 export function asThrown(error: unknown): unknown {
   if (error instanceof WorkspaceBusy) return workspaceBusy(error);
   if (!(error instanceof JobtableError) || error instanceof LedgerError) return error;
-  return new PhaseFailed("PlanRefused", error.message, { cause: error });
+  const advice = error.code === "invalid_workspace" && isAbsent(error.cause) ? SAME_PATH : "";
+  return new PhaseFailed("PlanRefused", `${error.message}${advice}`, { cause: error });
+}
+
+/** Of several machines on one store any may get the job. */
+const SAME_PATH =
+  ": workers that run plans need it under the same path; start the others with --plans=false";
+
+function isAbsent(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
 }
 
 /** `ErrorType: message` of whatever ended a phase. */

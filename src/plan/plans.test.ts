@@ -218,6 +218,7 @@ describe("what may be applied", () => {
     await end(parts, await started(execute(plans)), failed);
     await expect(plans.apply(plan)).rejects.toThrow("its last execute failed: StepFailed: no");
     expect(await plans.diff(plan)).toEqual(new Uint8Array([1]));
+    expect(await plans.newestPatch(plan)).toMatchObject({ appliedJobId: null });
   });
 
   test("is nothing after an execute whose worker was lost", async () => {
@@ -257,6 +258,26 @@ describe("finding a plan", () => {
       /^plan rename is in 2 workspaces; name it by its id: plan_\w{26} in \/srv\/other, plan_\w{26} in \/srv\/app$/,
     );
   });
+});
+
+test("the newest patch comes with what came of it", async () => {
+  const parts = rig();
+  const { plans } = parts;
+  const first = await started(execute(plans));
+  const plan = await plans.find("rename");
+  expect(await plans.newestPatch(plan)).toBeNull();
+  await end(parts, first, {}, new Uint8Array([1]));
+  const newest = { patch: new Uint8Array([1]), jobId: first, laterJobId: null, appliedJobId: null };
+  expect(await plans.newestPatch(plan)).toEqual(newest);
+  // One that was refused is no execute.
+  expect((await execute(another(parts, 0))).kind).toBe("full");
+  expect(await plans.newestPatch(plan)).toEqual(newest);
+  const applying = await started(plans.apply(plan));
+  await end(parts, applying, { executeJobId: first });
+  const later = await started(execute(plans));
+  await end(parts, later, { status: "failed", errorMessage: "StepFailed: no" });
+  const since = { laterJobId: later, appliedJobId: applying };
+  expect(await plans.newestPatch(plan)).toEqual({ ...newest, ...since });
 });
 
 describe("looking", () => {

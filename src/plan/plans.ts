@@ -9,21 +9,19 @@
  */
 import type { Engine, RecordResult } from "../engine/api.js";
 import { JobtableError } from "../job/errors.js";
-import { formatPlanId, parsePlanId } from "../job/id.js";
 import type { Job, NewJob, Phase } from "../job/job.js";
 import { encodePlanPayload, PLAN_TASKS, PLAN_VERSION } from "../job/payload.js";
 import { isTerminal } from "../job/state.js";
 import type { CancelOutcome, Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
 import type { Processes } from "../runtime/process-identity.js";
-import { executedRun, nothingToApply } from "./applicable.js";
+import { executedRun, newestPatch, nothingToApply, type NewestPatch } from "./applicable.js";
 import { askedBy, askerOf } from "./asker.js";
 import type { PlanDefinition } from "./definition.js";
+import { planOfFile, seenPlan, unknownPlan } from "./find-plan.js";
 import type { PhaseOutcome } from "./outcome.js";
 import { runOf, viewOf, type LookAtPlan, type PlanView, type RunView } from "./view.js";
 
-/** More plans of one name than anyone tells apart. */
-const MAX_FOUND = 20;
 const MAX_LISTED = 1_000;
 /** Looked at together; each may bring megabytes. */
 const LOOKS_AT_ONCE = 8;
@@ -95,20 +93,19 @@ export class Plans {
    * @throws JobtableError `unknown_plan`
    */
   async find(asked: string, workspace?: string): Promise<PlanRecord> {
-    const all = await this.#ports.ledger.plans.find(parsePlanId(asked) ?? asked, MAX_FOUND);
-    const found = all.filter((plan) => workspace === undefined || plan.workspace === workspace);
-    const [plan, ...others] = found;
-    if (plan === undefined)
-      throw new JobtableError(
-        "unknown_plan",
-        `plan not found: ${asked}; give its file, or the id or name of one that was executed before`,
-      );
-    if (others.length === 0) return plan;
-    const each = found.map(({ planId, workspace }) => `${formatPlanId(planId)} in ${workspace}`);
-    throw new JobtableError(
-      "unknown_plan",
-      `plan ${asked} is in ${String(found.length)} workspaces; name it by its id: ${each.join(", ")}`,
-    );
+    const plan = await this.seen(asked, workspace);
+    if (plan === null) throw unknownPlan(asked);
+    return plan;
+  }
+
+  /** As `find`; null where there is none. */
+  async seen(asked: string, workspace?: string): Promise<PlanRecord | null> {
+    return seenPlan(this.#ports.ledger.plans, asked, workspace);
+  }
+
+  /** The plan that was last used from a file; null where none was. @param file absolute. */
+  async ofFile(file: string): Promise<PlanRecord | null> {
+    return planOfFile(this.#ports.ledger.plans, file);
   }
 
   /** The plan as its last run had it. @throws JobtableError `unknown_plan` where none ever did. */
@@ -135,9 +132,13 @@ export class Plans {
   async apply(plan: PlanRecord, place?: Place): Promise<StartOutcome> {
     const held = await this.#holder(plan.planId);
     if (held !== null) return { kind: "held", plan, job: held };
+    return this.#start(plan, "apply", await this.executed(plan), place);
+  }
+
+  /** The plan as an apply would run it. @throws JobtableError `nothing_to_apply` */
+  async executed(plan: PlanRecord): Promise<PlanDefinition> {
     const { run } = await executedRun(this.#ports.ledger, plan);
-    const definition = JSON.parse(run.definitionJson) as PlanDefinition;
-    return this.#start(plan, "apply", definition, place);
+    return JSON.parse(run.definitionJson) as PlanDefinition;
   }
 
   /** What an apply would put on the workspace. @throws JobtableError `nothing_to_apply` */
@@ -150,9 +151,12 @@ export class Plans {
 
   /** The newest patch of the plan, whatever came of it later; null where there is none. */
   async diff(plan: PlanRecord): Promise<Uint8Array | null> {
-    const { plans } = this.#ports.ledger;
-    const run = (await plans.runs(plan.planId)).find(({ patchBytes }) => patchBytes !== null);
-    return run === undefined ? null : plans.patch(run.jobId);
+    return (await this.newestPatch(plan))?.patch ?? null;
+  }
+
+  /** The same, and what came of it. */
+  async newestPatch({ planId }: PlanRecord): Promise<NewestPatch | null> {
+    return newestPatch(this.#ports.ledger, planId);
   }
 
   /** With the newest run of each phase, or the one that is asked for. */

@@ -274,7 +274,7 @@ describe("the shape of a plan", () => {
     ],
     [
       "name: p\nworkspace: ''\nexecute: [{ run: a }]\n",
-      "2:12: workspace: expected a folder, got an empty text",
+      "2:12: workspace: expected a folder, at most 2000 characters, got an empty text",
     ],
     [
       "name: p\nworkspace: ${{ workspace }}\nexecute: [{ run: a }]\n",
@@ -353,6 +353,10 @@ describe("the shape of a plan", () => {
     [
       ["run: a", "env: { JOBTABLE_X: x }"],
       '4:12: execute[0].env: "JOBTABLE_X" can\'t be set: variables that begin with JOBTABLE_ are reserved',
+    ],
+    [
+      ["run: a", "env: { CLEVERAGENTS_X: x }"],
+      '4:12: execute[0].env: "CLEVERAGENTS_X" can\'t be set: variables that begin with CLEVERAGENTS_ are reserved',
     ],
     [
       ["run: a", "env: { a-b: x }"],

@@ -5,7 +5,8 @@
  * checked in define.ts.
  */
 import Type, { type Static, type TArray } from "typebox";
-import { MAX_PLAN_STEPS } from "../../job/limits.js";
+import { MAX_PATH_BYTES, MAX_PLAN_STEPS } from "../../job/limits.js";
+import { RESERVED_VARIABLES } from "../definition.js";
 
 /** A plan is written by hand; what is larger is something else. */
 export const MAX_FILE_BYTES = 1024 * 1024;
@@ -14,7 +15,7 @@ const MAX_COMMAND_CHARS = 65_536;
 const MAX_ENV_CHARS = 65_536;
 const MAX_NAME_CHARS = 200;
 const MAX_DESCRIPTION_CHARS = 4_000;
-const MAX_PATH_CHARS = 4_096;
+const MAX_CWD_CHARS = 4_096;
 const MAX_VARIABLES = 500;
 
 export const DEFAULT_SHELL = "sh -e -c";
@@ -31,15 +32,16 @@ const oneLine = (most: number): object => ({
 });
 
 const Env = Type.Record(
-  Type.String({ pattern: "^(?!JOBTABLE_|GIT_|__proto__$)[A-Za-z_][A-Za-z0-9_]*$" }),
+  Type.String({
+    pattern: `^(?!${RESERVED_VARIABLES.join("|")}|__proto__$)[A-Za-z_][A-Za-z0-9_]*$`,
+  }),
   Type.Union([Type.String({ maxLength: MAX_ENV_CHARS }), Type.Number(), Type.Boolean()], {
     errorMessage: `expected text (at most ${MAX_ENV_CHARS} characters, "" for none), a number or a boolean`,
   }),
   {
     additionalProperties: false,
     maxProperties: MAX_VARIABLES,
-    description:
-      "Environment variables by name: letters, digits and _; names that begin with JOBTABLE_ or GIT_ are reserved. Values may hold expressions",
+    description: `Environment variables by name: letters, digits and _; names that begin with ${RESERVED_VARIABLES.join(", ")} are reserved. Values may hold expressions`,
     errorMessage: `expected a map of at most ${MAX_VARIABLES} variables, KEY: value`,
     examples: [{ LOG_LEVEL: "debug" }],
   },
@@ -95,7 +97,7 @@ export const CommandStepSchema = Type.Object(
     ),
     cwd: Type.Optional(
       text("a folder inside the working tree", {
-        ...oneLine(MAX_PATH_CHARS),
+        ...oneLine(MAX_CWD_CHARS),
         default: ".",
         description:
           "Where it runs, relative to the root of the working tree. May hold expressions",
@@ -158,8 +160,8 @@ export const PlanSchema = Type.Object(
       }),
     ),
     workspace: Type.Optional(
-      text("a folder", {
-        ...oneLine(MAX_PATH_CHARS),
+      text(`a folder, at most ${MAX_PATH_BYTES} characters`, {
+        ...oneLine(MAX_PATH_BYTES),
         description:
           "The git repository that it works on, relative to this file; default: that of the current folder",
         examples: ["../service"],

@@ -5,6 +5,7 @@
 import Type, { type Static, type TArray, type TObject, type TRecord, type TSchema } from "typebox";
 import { Check } from "typebox/value";
 import { nearest } from "../../job/nearest.js";
+import { RESERVED_VARIABLES } from "../definition.js";
 import type { Findings, PlanPath } from "./findings.js";
 import { CommandStepSchema, TaskStepSchema } from "./schema.js";
 
@@ -83,7 +84,7 @@ function checkVariables(schema: TRecord, value: unknown, path: PlanPath, finding
 }
 
 function variableProblem(key: string): string {
-  const prefix = ["JOBTABLE_", "GIT_"].find((reserved) => key.startsWith(reserved));
+  const prefix = RESERVED_VARIABLES.find((reserved) => key.startsWith(reserved));
   return prefix === undefined
     ? `${quoted(key)} can't name a variable: expected letters, digits and _, no digit first`
     : `${quoted(key)} can't be set: variables that begin with ${prefix} are reserved`;

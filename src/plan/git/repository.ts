@@ -5,6 +5,7 @@
  */
 import { constants } from "node:fs";
 import { access, realpath, stat } from "node:fs/promises";
+import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
 import type { Environment } from "./environment.js";
@@ -85,7 +86,7 @@ function unreadable(error: unknown): string {
   switch (code) {
     case "ENOENT":
     case "ENOTDIR":
-      return "is not there";
+      return `is not there on this machine (${hostname()})`;
     case "EACCES":
     case "EPERM":
       return "can't be read: check its permissions";

@@ -5,12 +5,12 @@
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Phase } from "../../job/job.js";
+import { RESERVED_VARIABLES } from "../definition.js";
 import { MARKER } from "./step-guard.js";
 import { codeOf, StepFailure } from "./step-failure.js";
 
 export type Environment = Readonly<Record<string, string>>;
 
-const REMOVED = ["JOBTABLE_", "CLEVERAGENTS_", "GIT_"];
 /** Where a machine keeps its programs, for a worker that was started with an empty environment. */
 export const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
@@ -31,7 +31,7 @@ export interface EnvironmentParts {
 export function commandEnvironment(parts: EnvironmentParts): Environment {
   const variables = new Map<string, string>();
   for (const [name, value] of Object.entries(parts.base))
-    if (value !== undefined && !REMOVED.some((prefix) => name.startsWith(prefix)))
+    if (value !== undefined && !RESERVED_VARIABLES.some((prefix) => name.startsWith(prefix)))
       variables.set(name, value);
   // Of the folder that the worker came from.
   variables.delete("OLDPWD");
