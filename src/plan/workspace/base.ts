@@ -12,7 +12,7 @@ import { JobtableError } from "../../job/errors.js";
 import type { Git } from "../git/git.js";
 import { inWorkTree, type Repository, type WorkTree } from "../git/repository.js";
 import { shown } from "./inventory.js";
-import { findChanges, record, sortByStanding } from "./record-files.js";
+import { findChanges, joined, record, sortByStanding } from "./record-files.js";
 
 export type BaseKind = "head" | "working-tree";
 
@@ -64,6 +64,7 @@ async function takeFiles(
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
   await copyIndex(join(tree.gitDir, "index"), tree.indexFile);
+  await lookAtAll(git, tree, signal);
   const changes = await findChanges(git, tree, signal);
   const paths = [...changes.known, ...changes.added].filter((path) => !isOwn(path));
   const sorted = await sortByStanding(tree.dir, paths);
@@ -79,6 +80,31 @@ async function takeFiles(
   return changes.repositories
     .filter((path) => !isOwn(path))
     .map((path) => `the repository ${shownPath(path)} within the workspace is not here`);
+}
+
+/**
+ * A user may have told git not to look at some files (assume-unchanged, skip-worktree); what lies there
+ * counts all the same. One to skip that is not there was left out by a sparse checkout, and stays as committed.
+ */
+async function lookAtAll(git: Git, tree: WorkTree, signal: AbortSignal | undefined): Promise<void> {
+  const at = { ...inWorkTree(tree), signal };
+  const assumed: Buffer[] = [];
+  const skipped: Buffer[] = [];
+  // "<letter> <path>": small for assume-unchanged, an S for skip-worktree.
+  await git.records({ ...at, args: ["ls-files", "-z", "-v"] }, (record) => {
+    const letter = record.toString("latin1", 0, 1);
+    const path = Buffer.from(record.subarray(2));
+    if (letter !== letter.toUpperCase()) assumed.push(path);
+    if (letter.toUpperCase() === "S") skipped.push(path);
+  });
+  const { files: present } = await sortByStanding(tree.dir, skipped);
+  for (const [flag, paths] of [
+    ["--no-assume-unchanged", assumed],
+    ["--no-skip-worktree", present],
+  ] as const) {
+    const args = ["update-index", "-z", flag, "--stdin"];
+    if (paths.length > 0) await git.run({ ...at, args, input: joined(paths) });
+  }
 }
 
 async function dropOwn(git: Git, tree: WorkTree, signal: AbortSignal | undefined): Promise<void> {

@@ -1,9 +1,16 @@
 /** Removes the sandboxes that dead processes left behind. Safe when several processes do it at once. */
-import { readdir, readFile, realpath } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { lstat, readdir, readFile, realpath } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { Processes } from "../../runtime/process-identity.js";
+import { orNull } from "../apply/files.js";
 import { isIdentity } from "./identity.js";
-import { removeSandbox, sandboxPlace, type SandboxRecord } from "./sandbox-place.js";
+import {
+  folderIn,
+  RECORD_COPY,
+  removeSandbox,
+  sandboxPlace,
+  type SandboxRecord,
+} from "./sandbox-place.js";
 
 export interface Cleaned {
   readonly id: string;
@@ -36,6 +43,24 @@ export async function cleanSandboxes(options: {
     cleaned.push({ id, workspace: record.workspace, fault });
   }
   return cleaned;
+}
+
+/**
+ * After a power cut all of a root in memory is gone, and git's folder for what was in it is not. Those of
+ * dead processes whose sandbox is not there any more are removed.
+ */
+export async function forgetLost(commonDir: string, isGone: Processes["isGone"]): Promise<void> {
+  const worktrees = join(commonDir, "worktrees");
+  for (const id of await readdir(worktrees).catch(() => [])) {
+    const gitDir = join(worktrees, id);
+    const record = await readRecord(join(gitDir, RECORD_COPY));
+    if (record === null || !isGone(record.owner)) continue;
+    const gitdir = await readFile(join(gitDir, "gitdir"), "utf8").catch(() => "");
+    const dir = folderIn(gitdir, gitDir);
+    if (dir === null || basename(dir) !== id) continue;
+    const isLost = (await orNull(lstat(dir), "ENOENT", "ENOTDIR")) === null;
+    if (isLost) await removeSandbox(sandboxPlace(dirname(dir), id, commonDir));
+  }
 }
 
 /** Null: it went meanwhile, or nobody knows what it is, and then it is left alone. */

@@ -101,7 +101,8 @@ export async function record(
   return /^Ignoring path .*$/m.exec(answer.stderr)?.[0] ?? null;
 }
 
-function joined(paths: readonly Buffer[]): Buffer {
+/** As `--stdin` with `-z` takes them. */
+export function joined(paths: readonly Buffer[]): Buffer {
   const nul = Buffer.from([0]);
   return Buffer.concat(paths.flatMap((path) => [path, nul]));
 }

@@ -4,7 +4,8 @@
  *     <root>/<id>.json    whose it is; written first and removed last
  *     <root>/<id>.meta/   indexes and objects of ours
  *     <root>/<id>/        the files that steps see
- *     <common git folder>/worktrees/<id>/   how git knows it, see gitrepository-layout(5)
+ *     <common git folder>/worktrees/<id>/   how git knows it, see gitrepository-layout(5); and once more
+ *                                           whose it is, for when all of the root is lost
  *
  * So whoever finds the first can remove all of it, in whatever state a killed process left it. The last
  * is removed by name and not by `git worktree prune`, which would also forget work trees of the user
@@ -13,6 +14,7 @@
 import { readFile, rename, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { ProcessIdentity } from "../../runtime/process-identity.js";
+import { codeOf } from "../apply/files.js";
 import { removeTree } from "./remove-tree.js";
 
 export interface SandboxPlace {
@@ -45,9 +47,17 @@ export function sandboxPlace(root: string, id: string, commonDir: string): Sandb
 /** Whole or not there: a reader never meets half of it. */
 export async function writeRecord(place: SandboxPlace, record: SandboxRecord): Promise<void> {
   const fresh = freshFile(place);
-  await writeFile(fresh, JSON.stringify(record), { flag: "wx", mode: 0o600 });
+  await writeFile(fresh, JSON.stringify(record), OWN);
   await rename(fresh, place.ownerFile);
 }
+
+/** In git's folder for it, which is there. */
+export async function writeCopy(place: SandboxPlace, record: SandboxRecord): Promise<void> {
+  await writeFile(join(place.gitDir, RECORD_COPY), JSON.stringify(record), OWN);
+}
+
+export const RECORD_COPY = "jobtable.json";
+const OWN = { flag: "wx", mode: 0o600 } as const;
 
 /** Idempotent; the repository may be gone. */
 export async function removeSandbox(place: SandboxPlace): Promise<void> {
@@ -71,16 +81,19 @@ async function isRegistered(place: SandboxPlace): Promise<boolean> {
   const file = join(place.gitDir, "gitdir");
   const known = await readFile(file, "utf8").catch(() => "");
   if (known.trim() === "") return true;
-  // A relative path counts from the folder of the file.
-  const named = resolve(place.gitDir, known.replace(/\n$/, ""));
-  return basename(named) === ".git" && dirname(named) === place.dir;
+  return folderIn(known, place.gitDir) === place.dir;
+}
+
+/** The working tree that a `gitdir` file names; null: none. A relative path counts from its folder. */
+export function folderIn(gitdir: string, folder: string): string | null {
+  const named = resolve(folder, gitdir.replace(/\n$/, ""));
+  return basename(named) === ".git" ? dirname(named) : null;
 }
 
 async function unless(work: Promise<void>, ...fine: readonly string[]): Promise<void> {
   try {
     await work;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (!fine.includes(code)) throw error;
+    if (!fine.includes(codeOf(error))) throw error;
   }
 }

@@ -674,6 +674,22 @@ describe("what a sandbox collects", () => {
   });
 });
 
+test("files that git is told not to look at are in a copy of the working tree, as they lie there", async () => {
+  const names = ["assumed", "skipped", "both", "deleted", "sparse"];
+  const root = scratch.repository("r", Object.fromEntries(names.map((name) => [name, "1\n"])));
+  scratch.git(root, "update-index", "--assume-unchanged", "assumed", "both", "deleted");
+  scratch.git(root, "update-index", "--skip-worktree", "skipped", "both", "sparse");
+  const index = readFileSync(join(root, ".git/index"));
+  for (const name of ["assumed", "skipped", "both"]) writeFileSync(join(root, name), "2\n");
+  for (const name of ["deleted", "sparse"]) rmSync(join(root, name));
+  const sandbox = await open(root, { base: "working-tree" });
+  const found = readdirSync(sandbox.dir).filter((name) => name !== ".git");
+  expect(found).toEqual(["assumed", "both", "skipped", "sparse"]);
+  for (const name of found)
+    expect(readFileSync(join(sandbox.dir, name), "utf8")).toBe(name === "sparse" ? "1\n" : "2\n");
+  expect(readFileSync(join(root, ".git/index"))).toEqual(index);
+});
+
 describe("sandboxes of dead processes", () => {
   const dead = { ...owner, pid: spawnSync("true").pid, pidStamp: "" };
 
@@ -731,6 +747,21 @@ describe("sandboxes of dead processes", () => {
     writeFileSync(join(root, ".git/worktrees", sandbox.id, "gitdir"), "/mnt/usb/.git\n");
     await cleanSandboxes({ root: sandboxes, isGone });
     expect(readdirSync(join(root, ".git/worktrees"))).toEqual([sandbox.id]);
+  });
+
+  test("are forgotten by git when all of their root is lost, and others' are not", async () => {
+    const root = scratch.repository("r", { a: "a\n" });
+    const lost = await open(root, { owner: dead });
+    const foreign = await open(root, { owner: { ...dead, host: "elsewhere" } });
+    const mine = await open(root);
+    const users = scratch.path("users");
+    scratch.git(root, "worktree", "add", "-q", "--detach", users);
+    for (const path of [sandboxes, users]) rmSync(path, { recursive: true });
+    const next = await open(root, { recover: { owner, isGone } });
+    expect(readdirSync(join(root, ".git/worktrees")).sort()).toEqual(
+      [foreign.id, mine.id, next.id, "users"].sort(),
+    );
+    expect(lost.id).not.toBe(next.id);
   });
 
   test("one that can't be removed is told of, and keeps no other one", async () => {

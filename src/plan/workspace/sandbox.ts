@@ -16,12 +16,19 @@ import type { RecoverOptions } from "../apply/recover.js";
 import type { Git } from "../git/git.js";
 import type { Repository } from "../git/repository.js";
 import { copyIndex, makeBase, type BaseKind } from "./base.js";
+import { forgetLost } from "./clean-sandboxes.js";
 import { collect } from "./collect.js";
 import { explained } from "./explained.js";
 import { refuseLeavingLinks, shown, takeInventory, type Inventory } from "./inventory.js";
 import type { Outcome } from "./outcome.js";
 import { defaultSandboxRoot, prepareSandboxRoot } from "./sandbox-root.js";
-import { removeSandbox, sandboxPlace, writeRecord, type SandboxPlace } from "./sandbox-place.js";
+import {
+  removeSandbox,
+  sandboxPlace,
+  writeCopy,
+  writeRecord,
+  type SandboxPlace,
+} from "./sandbox-place.js";
 
 export interface SandboxOptions {
   /** The last commit, or the files as they lie in the workspace. */
@@ -85,9 +92,11 @@ async function makeSandbox(
   const { name, owner, signal } = options;
   const root = await prepareSandboxRoot(options.root ?? defaultSandboxRoot(), repository);
   const { commonDir } = repository;
+  if (options.recover !== undefined) await forgetLost(commonDir, options.recover.isGone);
   const place = sandboxPlace(root, `${name}-${newToken()}`, commonDir);
   try {
-    await writeRecord(place, { version: 1, owner, workspace: repository.root, commonDir });
+    const record = { version: 1, owner, workspace: repository.root, commonDir } as const;
+    await writeRecord(place, record);
     await mkdir(place.meta, { mode: 0o700 });
     const indexFile = join(place.meta, "base-index");
     const base = await undisturbed(async () => {
@@ -96,6 +105,7 @@ async function makeSandbox(
     });
     const inventory = await inventoryOf(git, repository, base.commit, signal);
     await addWorkTree(git, repository, place, base.commit, signal);
+    await writeCopy(place, record);
     return sandboxAt(git, repository, place, {
       commit: base.commit,
       inventory,
