@@ -7,8 +7,8 @@ import { expect, test, vi } from "vitest";
 import { report } from "./report.js";
 import { run } from "./run.js";
 import type { Scenario, Shape } from "./scenario.js";
-import { clocks } from "./scenarios/clocks.js";
 import { disk } from "./scenarios/disk.js";
+import { everything } from "./scenarios/everything.js";
 import { killed } from "./scenarios/killed.js";
 import { paused } from "./scenarios/paused.js";
 import { restarted } from "./scenarios/restarted.js";
@@ -37,12 +37,12 @@ test.each([
   { scenario: killed, kind: "sqlite", shape: { servers: 2 } },
   { scenario: paused, kind: "sqlite" },
   { scenario: restarted, kind: "postgres" },
-  { scenario: clocks, kind: "postgres" },
+  { scenario: everything, kind: "postgres", shape: { servers: 2 } },
 ] as const)("$scenario.name: the books balance on $kind", async ({ scenario, kind, ...rest }) => {
   await expectBalance(scenario, kind, "shape" in rest ? rest.shape : {});
 });
 
-test("disk: the books balance on sqlite, where a disk can be mounted", async () => {
+test("disk: the books balance on sqlite where a disk can be mounted, or it is said why none can", async () => {
   const lacking = SmallDisk.lacking();
   if (lacking === null) await expectBalance(disk, "sqlite");
   else expect(lacking).not.toBe("");

@@ -14,9 +14,10 @@ import { diagnose } from "./books/diagnostics.js";
 import { readJournal } from "./books/journal.js";
 import { newsDelaysMs } from "./books/news.js";
 import { openBuiltLedger } from "./books/open-ledger.js";
-import { countRuns, type RunCounts } from "./books/runs.js";
+import { clockOffsetsMs, countRuns, type RunCounts } from "./books/runs.js";
 import { Watch } from "./books/watch.js";
 import { atInterrupt } from "./clean-up.js";
+import { limitsOf } from "./limits.js";
 import { Traffic } from "./load/traffic.js";
 import { Fleet } from "./processes/fleet.js";
 import type { Scenario } from "./scenario.js";
@@ -123,7 +124,8 @@ async function withFleet(parts: Parts): Promise<Omit<Outcome, "folder">> {
   const { scenario, jobs, seed, brief } = options;
   const random = new SeededRandom(seed);
   const watch = new Watch(ledger, scenario.shape.bound);
-  const traffic = new Traffic({ fleet, random, shape: scenario.shape, options });
+  const limits = limitsOf(scenario.shape, brief);
+  const traffic = new Traffic({ fleet, random, shape: scenario.shape, limits, options });
   const over = (): boolean => traffic.allAccepted && watch.depth === 0;
   const stage = new RunStage({ random, fleet, store, watch, jobs, brief, over });
   watch.begin();
@@ -145,7 +147,9 @@ async function withFleet(parts: Parts): Promise<Omit<Outcome, "folder">> {
   const books = await close(parts, traffic);
   const runs = countRuns(books);
   const count = (what: string): number => stage.deeds.get(what) ?? 0;
-  const bite = scenario.bites?.({ stale: runs.stale, count }) ?? null;
+  const offsets = clockOffsetsMs(books);
+  const clockOffMs = (seat: string): number | undefined => offsets.get(seat);
+  const bite = scenario.bites({ kind: options.kind, brief, ...runs, count, clockOffMs });
   return {
     options,
     accepted: books.accepted.size,
@@ -172,7 +176,7 @@ async function withFleet(parts: Parts): Promise<Omit<Outcome, "folder">> {
 }
 
 async function close({ journal, fleet, ledger, options }: Parts, traffic: Traffic): Promise<Books> {
-  const { slots } = options.scenario.shape;
+  const { shape } = options.scenario;
   return {
     ...(await readLedger(ledger)),
     accepted: traffic.accepted,
@@ -180,7 +184,8 @@ async function close({ journal, fleet, ledger, options }: Parts, traffic: Traffi
     emptyPolls: traffic.emptyPolls,
     journal: readJournal(journal),
     idOfLife: new Map(fleet.workers.flatMap((seat) => [...seat.idOfLife])),
-    slots,
+    slots: shape.slots,
+    limits: limitsOf(shape, options.brief),
   };
 }
 

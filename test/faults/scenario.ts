@@ -16,7 +16,7 @@ export interface Scenario {
   /** Plays until nothing is left to run, and at least what makes it this scenario. */
   readonly play: (stage: Stage) => Promise<void>;
   /** What the faults must have brought about, or the run has shown nothing. */
-  readonly bites?: (bite: Bite) => string | null;
+  readonly bites: (bite: Bite) => string | null;
 }
 
 export interface Shape {
@@ -40,9 +40,16 @@ export interface Shape {
 
 /** What can be known about a fault's effect. */
 export interface Bite {
+  readonly kind: StoreKind;
+  /** See `Stage`. */
+  readonly brief: boolean;
+  /** Runs that never ended: their process was killed. */
+  readonly cut: number;
   /** Runs that ended well after they had lost their job. */
   readonly stale: number;
   readonly count: (what: string) => number;
+  /** How far the clock of a worker was from the ledger's, by what its runs wrote down, ms; undefined where it ran nothing. */
+  readonly clockOffMs: (seat: string) => number | undefined;
 }
 
 export interface Moment {

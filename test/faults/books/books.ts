@@ -2,6 +2,7 @@
 import type { Job } from "../../../src/job/job.js";
 import type { Counts, Ledger } from "../../../src/ledger/ledger.js";
 import { MAX_PAGE } from "../../../src/job/limits.js";
+import type { Limits } from "../limits.js";
 import type { Accepted } from "../load/submitters.js";
 import type { EmptyPoll, Sighting } from "../load/waiters.js";
 import type { JournalEntry } from "./journal.js";
@@ -19,6 +20,7 @@ export interface Books {
   /** The ids that workers had in the ledger, by life. */
   readonly idOfLife: ReadonlyMap<string, string>;
   readonly slots: number;
+  readonly limits: Limits;
 }
 
 const READERS = 32;

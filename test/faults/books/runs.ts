@@ -23,6 +23,21 @@ export function countRuns({ journal, jobs }: Books): RunCounts {
   return { started: starts, cut: starts - ends.length, stale: lost.length };
 }
 
+/** How far each seat's clock was from the ledger's, by what its runs wrote down: the median, ms. */
+export function clockOffsetsMs({ journal, jobs }: Books): ReadonlyMap<string, number> {
+  const offsets = new Map<string, number[]>();
+  for (const { mark, jobId, attempt, life, wallMs } of journal) {
+    const job = jobs.get(jobId);
+    // The record has the time of the last start alone.
+    if (mark !== "S" || job?.attempt !== attempt || job.startedAtMs === null) continue;
+    const [seat = ""] = life.split(".");
+    offsets.set(seat, [...(offsets.get(seat) ?? []), wallMs - job.startedAtMs]);
+  }
+  return new Map(
+    [...offsets].map(([seat, all]) => [seat, all.sort((a, b) => a - b)[all.length >> 1] ?? 0]),
+  );
+}
+
 /** One run per attempt, of jobs that exist, never more than their attempts, none after the end. */
 export function* oddRuns({ journal, jobs }: Books): Generator<string> {
   const begun = new Set<string>();

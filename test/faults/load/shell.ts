@@ -1,4 +1,7 @@
-/** Someone who submits from the shell, again and again, and waits there for the result. */
+/**
+ * Someone who submits from the shell, again and again, and waits there for the result. Only a submit
+ * itself may find the ledger out of reach: once the job is recorded, the command has to wait.
+ */
 import { parseJobId } from "../../../src/job/id.js";
 import type { Fleet } from "../processes/fleet.js";
 import type { JobPlan } from "./job-plan.js";
@@ -9,6 +12,8 @@ const UNREACHABLE = 3;
 /** And when the queue is full, or the job failed. */
 const FAILED = 1;
 const TRIES = 200;
+/** As complaints and answers name a job. */
+const JOB_ID = /job_[0-9A-Z]{26}/;
 
 export class Shell {
   readonly faults: string[] = [];
@@ -41,9 +46,12 @@ export class Shell {
       ...["--wait", "--json"],
     ];
     for (let tries = 0; tries < TRIES && !over(); tries += 1) {
-      const { code, stdout } = await this.#fleet.run(args);
+      const { code, stdout, stderr } = await this.#fleet.run(args);
       if (over()) return null;
-      if (code === UNREACHABLE) this.unreachable += 1;
+      if (code === UNREACHABLE) {
+        this.unreachable += 1;
+        if (JOB_ID.test(stderr)) this.faults.push(`submit --wait gave up: ${stderr.trim()}`);
+      }
       // The queue was full: nothing is printed then.
       else if (code !== FAILED || stdout !== "") return this.#answer(plan, code, stdout);
     }

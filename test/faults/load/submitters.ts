@@ -5,6 +5,7 @@
  */
 import { parseJobId } from "../../../src/job/id.js";
 import type { SeededRandom } from "../../sim/seeded-random.js";
+import type { Limits } from "../limits.js";
 import { Unanswered, type Call, type Client, type Reply } from "./client.js";
 import type { JobPlan } from "./job-plan.js";
 import { pause } from "../pause.js";
@@ -35,13 +36,12 @@ export interface SubmittersOptions {
   readonly urls: readonly string[];
   readonly plans: readonly JobPlan[];
   readonly random: SeededRandom;
+  readonly limits: Limits;
   readonly signal: AbortSignal;
   readonly onAccepted: (accepted: Accepted) => void;
 }
 
 const SUBMITTERS = 128;
-/** An answer may have to wait for calls to a database that does not answer either, 15 s each. */
-const ANSWER_LIMIT_MS = 120_000;
 
 export class Submitters {
   readonly counts: SubmitCounts = { refused: 0, broken: 0, full: 0, notReady: 0, longestGapMs: 0 };
@@ -113,10 +113,10 @@ export class Submitters {
 
   /** Null when no answer came. */
   async #call(call: Omit<Call, "limitMs">): Promise<Reply | null> {
-    const { client, urls, random } = this.#options;
+    const { client, urls, random, limits } = this.#options;
     const url = urls[random.between(0, urls.length - 1)] ?? "";
     try {
-      return await client.call(url, { ...call, limitMs: ANSWER_LIMIT_MS });
+      return await client.call(url, { ...call, limitMs: limits.answerMs });
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error;
       if (error.refused) this.counts.refused += 1;

@@ -2,6 +2,7 @@
 import { MAX_ATTEMPTS } from "../../../src/job/limits.js";
 import type { SeededRandom } from "../../sim/seeded-random.js";
 import type { Fleet } from "../processes/fleet.js";
+import type { Limits } from "../limits.js";
 import type { Shape } from "../scenario.js";
 import { Client } from "./client.js";
 import { planJob, type JobPlan } from "./job-plan.js";
@@ -13,6 +14,7 @@ export interface TrafficParts {
   readonly fleet: Fleet;
   readonly random: SeededRandom;
   readonly shape: Shape;
+  readonly limits: Limits;
   readonly options: {
     readonly jobs: number;
     readonly waiters: number;
@@ -20,7 +22,7 @@ export interface TrafficParts {
   };
 }
 
-/** Polls are long enough that news which got lost come too late to be overlooked (see news.ts). */
+/** Polls are long enough that news which got lost come too late to be overlooked (see limits.ts). */
 const POLL_MS = [60_000, 300_000] as const;
 
 export interface WaitCounts {
@@ -43,10 +45,11 @@ export class Traffic {
   readonly #waiting: Promise<void>;
   #allAccepted = false;
 
-  constructor({ fleet, random, shape, options }: TrafficParts) {
+  constructor({ fleet, random, shape, limits, options }: TrafficParts) {
     const { jobs, waiters, shellJobs } = options;
     const plans = Array.from({ length: jobs }, (_, n) => planJob(n, random, shape.runMs));
-    const common = { client: this.#client, urls: fleet.urls, random, signal: this.#abort.signal };
+    const { signal } = this.#abort;
+    const common = { client: this.#client, urls: fleet.urls, random, limits, signal };
     this.#submitters = new Submitters({
       ...common,
       plans: plans.slice(shellJobs),

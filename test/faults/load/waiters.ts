@@ -4,6 +4,7 @@
  * each saw is kept for the books.
  */
 import type { SeededRandom } from "../../sim/seeded-random.js";
+import type { Limits } from "../limits.js";
 import { Unanswered, type Client, type Reply } from "./client.js";
 import type { Accepted } from "./submitters.js";
 import { pause } from "../pause.js";
@@ -31,6 +32,7 @@ export interface WaitersOptions {
   readonly client: Client;
   readonly urls: readonly string[];
   readonly random: SeededRandom;
+  readonly limits: Limits;
   readonly count: number;
   /** Shortest and longest time limit of a poll. */
   readonly pollMs: readonly [number, number];
@@ -38,9 +40,6 @@ export interface WaitersOptions {
 }
 
 const TERMINAL: ReadonlySet<string> = new Set(["done", "failed", "timeout", "cancelled"]);
-/** How much later than its time limit a poll may be answered: its last look may wait for a database that is gone without a word. */
-const POLL_SLACK_MS = 60_000;
-const LOOK_LIMIT_MS = 120_000;
 
 export class Waiters {
   readonly sightings: Sighting[] = [];
@@ -93,7 +92,7 @@ export class Waiters {
   }
 
   async #wait(accepted: Accepted): Promise<void> {
-    const { random, pollMs, signal } = this.#options;
+    const { random, pollMs, signal, limits } = this.#options;
     const { jobId } = accepted;
     while (!signal.aborted) {
       const limitMs = random.between(...pollMs);
@@ -101,7 +100,7 @@ export class Waiters {
       this.polls += 1;
       this.mostAtOnce = Math.max(this.mostAtOnce, (this.#open += 1));
       const path = `/jobs/${jobId}/wait?timeout=${String(limitMs)}`;
-      const reply = await this.#get(path, limitMs + POLL_SLACK_MS);
+      const reply = await this.#get(path, limitMs + limits.answerMs);
       this.#open -= 1;
       const answeredMs = Date.now();
       if (reply === null) continue;
@@ -118,9 +117,9 @@ export class Waiters {
   }
 
   async #result(jobId: string, state: string): Promise<unknown> {
-    const { signal } = this.#options;
+    const { signal, limits } = this.#options;
     while (!signal.aborted) {
-      const reply = await this.#get(`/jobs/${jobId}/result`, LOOK_LIMIT_MS, state !== "done");
+      const reply = await this.#get(`/jobs/${jobId}/result`, limits.answerMs, state !== "done");
       if (reply !== null) return state === "done" ? reply.json["data"] : undefined;
     }
     return undefined;

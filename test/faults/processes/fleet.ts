@@ -1,4 +1,5 @@
 /** The workers and servers of a scenario, all on one store. */
+import { readFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import type { ChildOptions } from "./children.js";
@@ -24,7 +25,14 @@ export interface FleetOptions {
   readonly clockShifts: Readonly<Record<string, number>>;
 }
 
+export interface Answer {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 export class Fleet {
+  #commands = 0;
   readonly workers: readonly Seat[];
   readonly servers: readonly Seat[];
   /** Of the servers, in order. */
@@ -61,15 +69,13 @@ export class Fleet {
   }
 
   /** A command that answers and ends, on the same store. */
-  async run(args: readonly string[]): Promise<{ code: number | null; stdout: string }> {
+  async run(args: readonly string[]): Promise<Answer> {
     const { store, folder } = this.#options;
-    const command = new Command({
-      args: [...args, "--store", store],
-      cwd: folder,
-      log: this.log("shell"),
-    });
+    this.#commands += 1;
+    const log = this.log(`shell.${String(this.#commands)}`);
+    const command = new Command({ args: [...args, "--store", store], cwd: folder, log });
     const { code } = await command.ended;
-    return { code, stdout: command.stdout };
+    return { code, stdout: command.stdout, stderr: readFileSync(log, "utf8") };
   }
 
   /** Where the standard error of a seat's processes goes. */

@@ -1,4 +1,5 @@
 import type { Scenario } from "../scenario.js";
+import { rightClocks, undone } from "./bites.js";
 import { killAWorker } from "./killed.js";
 
 const AHEAD_MS = 120_000;
@@ -20,4 +21,5 @@ export const clocks: Scenario = {
   async play(stage) {
     while (await stage.moment({ ms: 4_000, share: 0.4 })) await killAWorker(stage);
   },
+  bites: (bite) => undone(bite, ["worker killed"]) ?? rightClocks(bite, clocks.shape),
 };

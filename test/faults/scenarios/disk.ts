@@ -1,5 +1,6 @@
 import { pause } from "../pause.js";
 import type { Scenario, Stage } from "../scenario.js";
+import { undone } from "./bites.js";
 
 export const disk: Scenario = {
   name: "disk",
@@ -17,7 +18,7 @@ export const disk: Scenario = {
   async play(stage) {
     while (await stage.moment({ ms: 4_000, share: 0.25 })) await fillUp(stage);
   },
-  bites: ({ count }) => (count("disk full") > 0 ? null : "the disk was never full"),
+  bites: (bite) => undone(bite, ["disk full"]),
 };
 
 async function fillUp({ store, random, did }: Stage): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Scenario, Stage } from "../scenario.js";
+import { undone } from "./bites.js";
 
 const WORKER_TIMEOUT_S = 1;
 /** Past the lease, and past the maintenance that finds it. */
@@ -19,8 +20,9 @@ export const paused: Scenario = {
   async play(stage) {
     while (await stage.moment({ ms: 1_500, share: 0.25 })) await pauseAWorker(stage, PAUSE_MS);
   },
-  bites: ({ stale, count }) =>
-    count("worker paused") > 0 && stale > 0 ? null : "no paused worker had its job taken",
+  bites: (bite) =>
+    undone(bite, ["worker paused"]) ??
+    (bite.stale > 0 ? null : "no paused worker had its job taken"),
 };
 
 export async function pauseAWorker(stage: Stage, ms: number): Promise<void> {

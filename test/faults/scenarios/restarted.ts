@@ -2,6 +2,7 @@
 import pg from "pg";
 import { pause } from "../pause.js";
 import type { Scenario, Stage } from "../scenario.js";
+import { undone } from "./bites.js";
 import type { PostgresServer } from "../../postgres-server.js";
 
 export const restarted: Scenario = {
@@ -21,15 +22,17 @@ export const restarted: Scenario = {
   },
   async play(stage) {
     await comeLate(stage);
-    const acts = [cut, fast, immediate];
-    if (!stage.brief) acts.push(swallow, cut, immediate, longAway);
+    const acts = stage.brief ? [cut, immediate] : LONG;
     for (const act of acts) {
       if (!(await stage.moment({ ms: 4_000, share: 0.12 }))) return;
       await act(stage);
     }
   },
-  bites: ({ count }) =>
-    count("restart as after a crash") > 0 ? null : "the jobs were over before the faults",
+  bites: (bite) =>
+    undone(bite, [
+      ...["late start", "all connections cut", "restart as after a crash"],
+      ...(bite.brief ? [] : ["restart in order", "swallowed", "away for ten seconds"]),
+    ]),
 };
 
 export function serverOf({ store }: Stage): PostgresServer {
@@ -79,3 +82,5 @@ async function longAway(stage: Stage): Promise<void> {
   await serverOf(stage).resume();
   stage.did("away for ten seconds");
 }
+
+const LONG = [cut, fast, immediate, swallow, cut, immediate, longAway];
