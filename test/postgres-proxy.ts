@@ -111,7 +111,7 @@ export class PostgresProxy {
 }
 
 /** Cuts a stream into messages. A client's first one has no tag. */
-class Messages {
+export class Messages {
   #rest = Buffer.alloc(0);
   #first: boolean;
   readonly #take: (message: Buffer, first: boolean) => void;
@@ -142,7 +142,8 @@ function nameIn(parse: Buffer): string {
   return parse.subarray(start, parse.indexOf(0, start)).toString();
 }
 
-function refusal(): Buffer {
+/** As PgBouncer answers settings that it does not know. */
+export function refusal(): Buffer {
   const fields = "SFATAL\0C08P01\0Munsupported startup parameter: options\0\0";
   const message = Buffer.alloc(TAG_BYTES + LENGTH_BYTES + fields.length);
   message.write("E");

@@ -120,8 +120,10 @@ export class Connections {
       try {
         return await this.#runOnce(statement, values);
       } catch (error) {
-        if (isForeignStatement(error) && this.#direct.value) this.#direct.value = false;
-        else if (tries >= TRIES || !(isLostRace(error) || isStaleConnection(error)))
+        // Others that were sent by their names meanwhile come here, too.
+        const foreign = isForeignStatement(error);
+        if (foreign) this.#direct.value = false;
+        if (tries >= TRIES || !(foreign || isLostRace(error) || isStaleConnection(error)))
           throw explain(error, this.label);
       }
     }
