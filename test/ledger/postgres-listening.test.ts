@@ -55,7 +55,7 @@ async function until(done: () => boolean): Promise<void> {
 describe("a server that takes connections and answers nothing", () => {
   test("does not keep a ledger from saying that it can't be opened", () =>
     withProxy(async (_, proxy) => {
-      proxy.faults = { swallowsWord: "SHOW" };
+      proxy.faults = { swallowsWord: "server_encoding" };
       holdTimers();
       const opening = open(proxy, systemClock).catch((error: unknown) => error);
       await until(() => proxy.statements > 0);

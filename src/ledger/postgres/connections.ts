@@ -11,6 +11,7 @@
  * connection, and to wait for an answer.
  */
 import pg from "pg";
+import { JobtableError } from "../../job/errors.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { Address } from "./address.js";
 import {
@@ -55,7 +56,10 @@ const SESSION_OPTIONS = [
 /** Makes a connection of its own, whose statements may take this long at the server. The caller ends it. */
 export type Connect = (limitMs: number) => Promise<pg.Client>;
 
-const SHOW_PLAN_MODE = "SHOW plan_cache_mode";
+const SHOW = `SELECT current_setting('plan_cache_mode') AS "planMode",
+  current_setting('server_encoding') AS encoding`;
+/** It alone holds every text that there is. */
+const ENCODING = "UTF8";
 /** Values as the server writes them. */
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
 
@@ -85,7 +89,8 @@ export class Connections {
 
   /**
    * Finds out how this server can be talked to, and has `prepare` done on the connection that it took.
-   * @throws LedgerError when it can't be reached, and what `prepare` throws.
+   * @throws LedgerError when it can't be reached, JobtableError `invalid_config` when its database can't
+   * hold every text, and what `prepare` throws.
    */
   static async open(
     address: Address,
@@ -95,7 +100,7 @@ export class Connections {
     try {
       const client = await firstConnection(address);
       try {
-        const direct = await hasSettings(client);
+        const direct = await hasSettings(client, address.label);
         if (!direct)
           logger.info({ server: address.label }, "a proxy pools transactions: nothing is prepared");
         await prepare(client, (limitMs) =>
@@ -170,10 +175,19 @@ async function firstConnection(address: Address): Promise<pg.Client> {
   }
 }
 
-/** A proxy may also drop what it does not know. */
-async function hasSettings(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ plan_cache_mode: string }>(SHOW_PLAN_MODE);
-  return rows[0]?.plan_cache_mode === PLAN_MODE;
+/**
+ * A proxy may also drop what it does not know.
+ * @throws JobtableError `invalid_config` when the database can't hold every text.
+ */
+async function hasSettings(client: pg.Client, label: string): Promise<boolean> {
+  const { rows } = await client.query<{ planMode: string; encoding: string }>(SHOW);
+  const encoding = rows[0]?.encoding;
+  if (encoding !== ENCODING)
+    throw new JobtableError(
+      "invalid_config",
+      `the ledger ${label}: its database is in ${String(encoding)}, which can't hold every text: name one that was made with ENCODING 'UTF8' TEMPLATE template0`,
+    );
+  return rows[0]?.planMode === PLAN_MODE;
 }
 
 async function connected(address: Address, direct: boolean): Promise<pg.Client> {

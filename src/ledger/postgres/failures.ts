@@ -3,7 +3,7 @@
  * do; a fault of one call (a constraint, a value out of range) stays what it is. What has no SQLSTATE
  * comes from the connection: refused, reset, silent for too long.
  */
-import { LedgerError } from "../../job/errors.js";
+import { JobtableError, LedgerError } from "../../job/errors.js";
 
 type LedgerCode = LedgerError["code"] & `ledger_${string}`;
 
@@ -106,7 +106,7 @@ export function usedValue(
 
 /** @param label the server, as messages name it. */
 export function explain(error: unknown, label: string): Error {
-  if (error instanceof LedgerError) return error;
+  if (error instanceof JobtableError) return error;
   const detail = oneLine(error);
   const state = sqlState(error);
   if (state === null)

@@ -70,7 +70,7 @@ export interface PostgresLedgerOptions {
 
 /**
  * Makes the schema, or brings it up to date, where that is due.
- * @throws JobtableError `invalid_config` for a URL that can't be; a LedgerError when the server can't
+ * @throws JobtableError `invalid_config` for a URL that can't be or a database that is not in UTF8; a LedgerError when the server can't
  * be reached, refuses the login, or has the schema of a newer version.
  */
 export async function openPostgresLedger(
