@@ -21,7 +21,7 @@ export interface Actor {
     verb: Verb,
     ...args: Parameters<Verbs[Verb]>
   ): Promise<Answer<Verb>>;
-  /** Of the handlers that start after `call("work")`. */
+  /** Of the handlers that start after `call("work", true)`. */
   onRun(listener: (run: { readonly n: number; readonly at: number }) => void): void;
   stop(): Promise<void>;
 }

@@ -2,12 +2,14 @@
 import type { Ground } from "./ground.js";
 import { drainsOnPostgres, drainsOnSqlite } from "./kinds/drain.js";
 import { httpOnPostgres, httpOnSqlite } from "./kinds/http.js";
+import { growthOfPayload, growthOfTable, growthOfWorkers } from "./kinds/growth.js";
 import { idleCost } from "./kinds/idle.js";
 import { startLatency } from "./kinds/latency.js";
 import { memoryOverJobs } from "./kinds/memory.js";
+import { againstRedis } from "./kinds/redis.js";
 import { boundedAdmission, submitsOnPostgres, submitsOnSqlite } from "./kinds/submit.js";
 import { tableSize } from "./kinds/table-size.js";
-import { manyWaiters } from "./kinds/waiters.js";
+import { growthOfWaiters, manyWaiters } from "./kinds/waiters.js";
 import type { Row } from "./row.js";
 
 export interface Benchmark {
@@ -31,4 +33,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   { name: "P10", about: "the cost of being idle", run: idleCost },
   { name: "P11", about: "memory over many jobs", run: memoryOverJobs },
   { name: "P12", about: "exactly bounded admission", run: boundedAdmission },
+  { name: "redis", about: "BullMQ on Redis", run: againstRedis },
+  { name: "growth-table", about: "cost of a job by ended jobs", run: growthOfTable },
+  { name: "growth-workers", about: "drain by 1 to 8 processes", run: growthOfWorkers },
+  { name: "growth-payload", about: "cost of a job by its input", run: growthOfPayload },
+  { name: "growth-waiters", about: "waits by their number", run: growthOfWaiters },
 ];

@@ -17,6 +17,12 @@ export interface Effort {
   readonly idleSeconds: number;
   /** P11. */
   readonly memoryJobs: number;
+  /** `growth-table`, `growth-payload`, `growth-waiters`: the steps. */
+  readonly tableSizes: readonly number[];
+  readonly payloadBytes: readonly number[];
+  readonly waiterCounts: readonly number[];
+  /** Bytes of one round of `growth-payload`; with small inputs at most 5,000 jobs. */
+  readonly payloadTotal: number;
 }
 
 export const FULL: Effort = {
@@ -30,6 +36,10 @@ export const FULL: Effort = {
   terminalRows: 5_000_000,
   idleSeconds: 20,
   memoryJobs: 1_000_000,
+  tableSizes: [0, 10_000, 100_000, 1_000_000, 5_000_000],
+  payloadBytes: [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000],
+  waiterCounts: [100, 1_000, 5_000, 10_000],
+  payloadTotal: 50_000_000,
 };
 
 export const QUICK: Effort = {
@@ -43,4 +53,8 @@ export const QUICK: Effort = {
   terminalRows: 100_000,
   idleSeconds: 8,
   memoryJobs: 60_000,
+  tableSizes: [0, 10_000, 50_000],
+  payloadBytes: [100, 10_000, 1_000_000, 10_000_000],
+  waiterCounts: [100, 1_000],
+  payloadTotal: 10_000_000,
 };

@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- [name...] [--quick]`: runs product and peers in turn on this machine, prints a
- * table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS; none: all.
+ * table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS; none: all
+ * but those of growth, which take long; `growth`: all of these.
  * Ends with 1 when a benchmark failed, which is not the same as a goal that is not met.
  */
 import { writeFileSync } from "node:fs";
@@ -14,11 +15,7 @@ import { machine, page, table, versions, type Report, type Result } from "./repo
 
 async function main(args: readonly string[]): Promise<void> {
   const quick = args.includes("--quick");
-  const names = args.filter((arg) => arg !== "--quick");
-  const known = BENCHMARKS.map(({ name }) => name);
-  const unknown = names.filter((name) => !known.includes(name));
-  if (unknown.length > 0)
-    throw new Error(`no benchmark is named ${unknown.join(", ")}; there are ${known.join(", ")}`);
+  const chosen = choose(args.filter((arg) => arg !== "--quick"));
   const ground = new Ground(quick ? QUICK : FULL);
   process.once("SIGINT", () => {
     void ground.close().finally(() => process.exit(130));
@@ -26,9 +23,7 @@ async function main(args: readonly string[]): Promise<void> {
   const results: Result[] = [];
   let postgres: string | null = null;
   try {
-    for (const benchmark of BENCHMARKS)
-      if (names.length === 0 || names.includes(benchmark.name))
-        results.push(await runOne(benchmark, ground));
+    for (const benchmark of chosen) results.push(await runOne(benchmark, ground));
     postgres = ground.postgresVersion;
   } finally {
     await ground.close();
@@ -45,6 +40,23 @@ async function main(args: readonly string[]): Promise<void> {
   writeFileSync(join(folder, "results.json"), `${JSON.stringify(report, null, 2)}\n`);
   writeFileSync(join(folder, "results.md"), page(report));
   if (results.some(({ kind }) => kind === "failed")) process.exitCode = 1;
+}
+
+/** @throws Error for a name that no benchmark has. */
+function choose(names: readonly string[]): readonly Benchmark[] {
+  const ofGrowth = ({ name }: Benchmark): boolean => name.startsWith("growth-");
+  const unknown = names.filter(
+    (name) => name !== "growth" && !BENCHMARKS.some((benchmark) => benchmark.name === name),
+  );
+  if (unknown.length > 0) {
+    const known = BENCHMARKS.map(({ name }) => name).join(", ");
+    throw new Error(`no benchmark is named ${unknown.join(", ")}; there are ${known}, growth`);
+  }
+  if (names.length === 0) return BENCHMARKS.filter((benchmark) => !ofGrowth(benchmark));
+  return BENCHMARKS.filter(
+    (benchmark) =>
+      names.includes(benchmark.name) || (names.includes("growth") && ofGrowth(benchmark)),
+  );
 }
 
 async function runOne(benchmark: Benchmark, ground: Ground): Promise<Result> {
@@ -69,4 +81,9 @@ async function runOne(benchmark: Benchmark, ground: Ground): Promise<Result> {
   }
 }
 
-await main(process.argv.slice(2));
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 2;
+}

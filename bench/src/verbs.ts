@@ -10,6 +10,7 @@ const PAUSE_MS = 20;
 /** Every verb by its name, arguments and answers being JSON. */
 export function verbsOf(peer: Peer, tell: (run: { n: number; at: number }) => void) {
   let stopWork: (() => Promise<void>) | null = null;
+  let runs = 0;
   return {
     /** @returns jobs per second, 64 at a time, for `ms`. */
     submitFor: (ms: number): Promise<number> => submitFor(peer, ms),
@@ -18,6 +19,8 @@ export function verbsOf(peer: Peer, tell: (run: { n: number; at: number }) => vo
     /** @returns the ids where the peer tells them. */
     fill: (count: number): Promise<readonly string[]> => fill(peer, count),
     drain: (count: number): Promise<number> => drain(peer, count),
+    /** @returns µs of one job's life, of jobs with an input of `bytes`, together about `total` bytes. */
+    lifeWith: (bytes: number, total: number): Promise<number> => lifeWith(peer, bytes, total),
     latencies: (count: number): Promise<number[]> => latencies(peer, count),
     /** @returns when the submit was called and answered, ms of the shared clock. */
     async submitOne(n: number): Promise<{ called: number; answered: number }> {
@@ -25,11 +28,15 @@ export function verbsOf(peer: Peer, tell: (run: { n: number; at: number }) => vo
       await peer.submit(input(n));
       return { called, answered: nowMs() };
     },
-    /** Tells of each handler's start from now on. */
-    async work(): Promise<null> {
-      stopWork = await peer.work((n) => tell({ n, at: nowMs() }));
+    /** @param telling of each handler's start from now on; they are counted anyhow. */
+    async work(telling: boolean): Promise<null> {
+      stopWork = await peer.work((n) => {
+        runs += 1;
+        if (telling) tell({ n, at: nowMs() });
+      });
       return null;
     },
+    runs: async () => runs,
     async stopWork(): Promise<null> {
       await stopWork?.();
       stopWork = null;
@@ -63,12 +70,15 @@ async function submitFor(peer: Peer, ms: number): Promise<number> {
   return (count / tookMs) * 1_000;
 }
 
-async function submitCount(peer: Peer, count: number): Promise<number> {
+async function submitCount(peer: Peer, count: number, template?: string): Promise<number> {
   const before = await peer.recorded();
   const began = nowMs();
   let next = 0;
   await lanes(async () => {
-    while (next < count) await peer.submit(input(next++));
+    while (next < count) {
+      const given = input(next++);
+      await peer.submit(template === undefined ? given : { ...given, template });
+    }
   });
   const tookMs = nowMs() - began;
   await expectRecorded(peer, before + count);
@@ -115,6 +125,15 @@ async function drain(peer: Peer, count: number): Promise<number> {
   if (runs !== count || !seen.every((times) => times === 1))
     throw new Error(`${String(runs)} runs of ${String(count)} jobs, or one ran twice`);
   return (count / tookMs) * 1_000;
+}
+
+const MOST_JOBS = 5_000;
+
+async function lifeWith(peer: Peer, bytes: number, total: number): Promise<number> {
+  const count = Math.min(MOST_JOBS, Math.max(2, Math.ceil(total / bytes)));
+  const template = "x".repeat(Math.max(0, bytes - JSON.stringify(input(0)).length));
+  const submits = await submitCount(peer, count, template);
+  return 1e6 / submits + 1e6 / (await drain(peer, count));
 }
 
 /** @returns ms from the call of submit to the handler's first line, all in this process, one job at a time. */

@@ -72,7 +72,7 @@ async function pair(
 ): Promise<() => Promise<Latencies>> {
   const producer = await ground.actor(peer, place);
   const worker = await ground.actor(peer, place);
-  await worker.call("work");
+  await worker.call("work", true);
   return () => round(producer, worker, ground.effort.latencyJobs);
 }
 

@@ -7,7 +7,7 @@ import { contest, type Rival, type Row, type Runner, type Target } from "../row.
 const WORK = "single submits, 64 in flight";
 
 /** A round empties the store first, which is not measured. */
-async function submitting(
+export async function submitting(
   ground: Ground,
   name: string,
   peer: PeerName,

@@ -28,14 +28,27 @@ interface Waited {
   readonly delays: readonly number[];
 }
 
-export async function manyWaiters(ground: Ground): Promise<Row[]> {
+/** The same with fewer and more of them, without goals. */
+export async function growthOfWaiters(ground: Ground): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const waiters of ground.effort.waiterCounts)
+    rows.push(
+      ...(await waiting(ground, waiters)).map((row) => ({ ...row, target: null, met: null })),
+    );
+  return rows;
+}
+
+export function manyWaiters(ground: Ground): Promise<Row[]> {
+  return waiting(ground, ground.effort.waiters);
+}
+
+async function waiting(ground: Ground, waiters: number): Promise<Row[]> {
   needProc();
-  const { waiters } = ground.effort;
   needFiles(waiters + OTHER_FILES);
-  const paced = await productRound(ground, PER_SECOND);
+  const paced = await productRound(ground, waiters, PER_SECOND);
   const [mine = [], floor = []] = await inTurn(ground.effort.waiterRounds, [
-    () => productRound(ground, 0),
-    () => floorRound(ground),
+    () => productRound(ground, waiters, 0),
+    () => floorRound(waiters),
   ]);
   const what = `${String(waiters)} requests in /wait on one server (SQLite FULL)`;
   const p99 = (rounds: readonly Waited[]): number[] =>
@@ -72,16 +85,16 @@ export async function manyWaiters(ground: Ground): Promise<Row[]> {
 }
 
 /** @param perSecond how many jobs end; 0: all at once. */
-async function productRound(ground: Ground, perSecond: number): Promise<Waited> {
+async function productRound(ground: Ground, waiters: number, perSecond: number): Promise<Waited> {
   const place = ground.sqlite();
   const owner = await ground.actor("jobtable", place);
-  const ids = await owner.call("fill", ground.effort.waiters);
+  const ids = await owner.call("fill", waiters);
   const server = await serveProduct(place, ["--no-worker"], WITH_GC);
   try {
     const urls = ids.map((id) => `${server.url}/jobs/job_${id}/wait?timeout=300000`);
-    const waiting = await park(server, urls);
+    const parking = await park(server, urls);
     await owner.call("cancel", ids, perSecond);
-    const answers = await waiting.answers;
+    const answers = await parking.answers;
     const ends = answers.map(({ status, body }) => {
       const { state, finished_at } = JSON.parse(body) as { state: string; finished_at: string };
       if (status !== 200 || state !== "cancelled")
@@ -92,19 +105,18 @@ async function productRound(ground: Ground, perSecond: number): Promise<Waited> 
     const delays = answers.map(
       ({ at }, index) => at - (perSecond === 0 ? first : (ends[index] ?? Number.NaN)),
     );
-    return { bytes: waiting.bytes, delays };
+    return { bytes: parking.bytes, delays };
   } finally {
     await server.stop();
     await owner.stop();
   }
 }
 
-async function floorRound(ground: Ground): Promise<Waited> {
+async function floorRound(waiters: number): Promise<Waited> {
   const script = join(import.meta.dirname, "../waiters/parked.js");
   const server = await listening(process.execPath, [...WITH_GC, script]);
   try {
-    const { waiters } = ground.effort;
-    const waiting = await park(
+    const parking = await park(
       server,
       Array.from({ length: waiters }, () => `${server.url}/wait`),
     );
@@ -113,8 +125,8 @@ async function floorRound(ground: Ground): Promise<Waited> {
     const go = await fetch(`${server.url}/go`, { method: "POST" });
     const { at } = (await go.json()) as { at: number };
     return {
-      bytes: waiting.bytes,
-      delays: (await waiting.answers).map((answer) => answer.at - at),
+      bytes: parking.bytes,
+      delays: (await parking.answers).map((answer) => answer.at - at),
     };
   } finally {
     await server.stop();
