@@ -86,7 +86,7 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   // A window that the planner takes for most of the table may as well be read as the table.
   listFiltered: ["~", 101, ["failed"], null, 500],
   listPlan: ["~", 101, ["failed"], null, 10_000, "p"],
-  listRunning: ["~", 101, null],
+  listLive: ["~", 101, ["queued", "running"], null],
   workers: [],
   leave: ["w"],
   usePlan: ["x", "tidy", "/repo", null],
@@ -157,6 +157,7 @@ describe.each([
         expect(plan).toMatch(/ix_async_jobs_plan_id/);
         expect(plan).not.toMatch(/pk_async_jobs/);
       }
+      if (name === "listLive") expect(plan).toMatch(/ix_async_jobs_status/);
       if (name === "evict") expect(plan).not.toMatch(/Sort/);
     }
   });

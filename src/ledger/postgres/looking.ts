@@ -1,9 +1,9 @@
 /**
- * The verbs that only read. Lists are newest first; a filter looks at a bounded number of rows, whatever it leaves out, and only the
- * running jobs, of which there are never many, are found by their own index.
+ * The verbs that only read. Lists are newest first; a filter looks at a bounded number of rows, whatever
+ * it leaves out, and only what waits or runs is found by its own indexes.
  */
 import type { Job } from "../../job/job.js";
-import { ALL_STATUSES } from "../../job/state.js";
+import { ALL_STATUSES, isTerminal } from "../../job/state.js";
 import type {
   Counts,
   InspectLimit,
@@ -98,8 +98,10 @@ export async function list(run: RunStatement, query: ListQuery): Promise<JobPage
   if (planId !== undefined) return filtered(await run("listPlan", [...filter, planId]), size);
   if (statuses === undefined && task === undefined)
     return page(await run("list", [below, size + 1]), size, null);
-  if (statuses?.every((status) => status === "running") === true)
-    return page(await run("listRunning", [below, size + 1, task ?? null]), size, null);
+  if (statuses?.every((status) => !isTerminal(status)) === true) {
+    const live = [below, size + 1, textArray(statuses), task ?? null];
+    return page(await run("listLive", live), size, null);
+  }
   return filtered(await run("listFiltered", filter), size);
 }
 

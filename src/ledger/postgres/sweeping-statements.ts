@@ -193,10 +193,24 @@ const LIST_FILTERED = listFiltered("");
 /** $6 the plan. */
 const LIST_PLAN = listFiltered("plan_id = $6::text AND");
 
-/** As LIST_FILTERED, over the running jobs alone, of which there are never many. $1 below this id, $2 how many, $3 task or null. */
-const LIST_RUNNING = `SELECT ${jobColumns("j")} FROM ${JOBS} j
-  WHERE j.${from("succeed")} AND j.job_id < $1::text AND ($3::text IS NULL OR j.task = $3::text)
-  ORDER BY j.job_id DESC LIMIT $2::int4`;
+/**
+ * Of the jobs that wait or run, found by their own indexes however many newer ones have ended. $1 below
+ * this id, $2 how many, $3 statuses text[], $4 task or null.
+ */
+const LIST_LIVE = `
+  WITH RECURSIVE ${GROUPS}, live AS MATERIALIZED (
+    SELECT job.job_id FROM groups g CROSS JOIN LATERAL (
+      SELECT job_id FROM ${JOBS} WHERE ${from("claim")} AND task = g.task AND priority = g.priority
+    ) AS job
+    WHERE ${to("release")} = any($3::text[]) AND ($4::text IS NULL OR g.task = $4::text)
+    UNION ALL
+    SELECT job_id FROM ${JOBS}
+    WHERE ${from("succeed")} AND ${to("claim")} = any($3::text[])
+      AND ($4::text IS NULL OR task = $4::text)
+  )
+  SELECT ${jobColumns("j")} FROM ${JOBS} j WHERE j.job_id = any(array(
+    SELECT job_id FROM live WHERE job_id < $1::text ORDER BY job_id DESC LIMIT $2::int4))
+  ORDER BY j.job_id DESC`;
 
 const WORKERS = `SELECT ${workerColumns("w")} FROM :schema.async_workers w
   ORDER BY w.started_at, w.worker_id`;
@@ -213,7 +227,7 @@ export const SWEEPING_SQL = {
   list: LIST,
   listFiltered: LIST_FILTERED,
   listPlan: LIST_PLAN,
-  listRunning: LIST_RUNNING,
+  listLive: LIST_LIVE,
   workers: WORKERS,
   leave: LEAVE,
 } as const;
