@@ -15,7 +15,6 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Process, run, scratch, type Output } from "./server.js";
 
 const SAMPLES = resolve(import.meta.dirname, "../../examples/plans");
-const OCR = join(SAMPLES, "ocr-folder.ts");
 const ASYNC = "--async-enabled";
 
 /** A store, the sample workspaces, and commands on them whose temporary files are seen. */
@@ -139,6 +138,7 @@ test("as a job: held while it waits, by file, name and id, and its file may chan
     expect(held.code).toBe(1);
     expect(complaint(held)).toContain(`execute is pending as ${jobId}`);
   }
+  expect((await desk.plan("show", "codemod/plan.yaml")).stdout).toContain("execute: pending");
   await desk.worker();
   expect(await run(["jobs", "wait", jobId], desk.options)).toMatchObject({ code: 0 });
   // Its file is gone: it is what it was.
@@ -150,13 +150,24 @@ test("as a job: held while it waits, by file, name and id, and its file may chan
   expect(desk.status("codemod")).toContain(" M src/stock.js");
 });
 
-test("the images: a task in the slot of its plan, in a worker", async () => {
-  const desk = new Desk();
-  await desk.worker(OCR);
-  const executed = await desk.plan("execute", "ocr/plan.yaml", ASYNC, "--follow");
-  expect(executed).toMatchObject({ code: 0, stderr: "" });
-  expect(await desk.plan("apply", "read-scans")).toMatchObject({ code: 0 });
-  expect(readFileSync(join(desk.cwd, "ocr/scans/page.txt"), "utf8").length).toBeGreaterThan(20);
+test("what is not as it seems is told on standard error: edited steps, an old patch", async () => {
+  const desk = new Desk({ samples: false });
+  const plan = (apply: string): string =>
+    `name: edit\nworkspace: .\nexecute:\n  - run: echo 2 > a\napply:\n  - run: echo ${apply}\n`;
+  const file = desk.repository(plan("old"), { a: "1\n" });
+  expect(await desk.plan("execute", file)).toMatchObject({ code: 0, stderr: "" });
+  expect(await desk.plan("diff", file)).toMatchObject({ code: 0, stderr: "" });
+  writeFileSync(join(desk.cwd, file), plan("new"));
+  for (const flag of ["--wait", "--follow", ASYNC]) {
+    const refused = await desk.plan("apply", file, "--check", flag);
+    expect([refused.code, complaint(refused).includes(`${flag}: --check`)]).toEqual([2, true]);
+  }
+  const applied = await desk.plan("apply", file);
+  expect([applied.code, /^old$/m.test(applied.stdout)]).toEqual([0, true]);
+  expect(complaint(applied)).toMatch(/plan\.yaml has other steps of apply by now/);
+  const looked = await desk.plan("diff", "edit");
+  expect(looked.stdout).toMatch(/^diff --git/);
+  expect(complaint(looked)).toMatch(/this patch, of job_\w{26}, was applied by job_\w{26}$/);
 });
 
 test("a workspace on another disk, with a submodule, is executed and applied; the submodule is left alone", async () => {
