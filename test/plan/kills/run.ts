@@ -1,9 +1,9 @@
 /**
- * Kills what runs a plan at random moments, lets the next worker recover, and compares everything with
- * what it was before, or with what the patch makes of it: there is nothing between. Workers and commands
- * are those of the built command line; the plans are asked for in this process.
+ * Kills what runs a plan at random moments, lets the next worker or the next command recover, and compares
+ * everything with what it was before, or with what the patch makes of it: there is nothing between.
+ * Workers and commands are those of the built command line; jobs are asked for in this process.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Job, Phase } from "../../../src/job/job.js";
@@ -19,6 +19,7 @@ import { systemProcesses } from "../../../src/runtime/process-identity.js";
 import { Command } from "../../faults/processes/command.js";
 import { SeededRandom } from "../../sim/seeded-random.js";
 import { Scratch } from "../scratch.js";
+import { differences, stepProcesses, temporaryFiles, type View } from "./found.js";
 import { KillWorkspace } from "./workspace.js";
 
 export interface KillOptions {
@@ -31,6 +32,8 @@ export interface KillReport {
   readonly kills: Readonly<Record<Phase, number>>;
   /** Of them, those that met a command that ran the phase in place. */
   readonly inPlace: number;
+  /** Those after which a command came first, and recovered; after the others a worker did. */
+  readonly byCommand: number;
   /** Kills that met the phase between its start and its end. */
   readonly met: number;
   /** Of the applies that were met: taken back, finished. */
@@ -48,7 +51,12 @@ const LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 25;
 const MOST_FAULTS = 20;
 
-type View = Readonly<Record<string, string>>;
+/** What came after a kill: which command, or null for a worker, and how it ended. */
+interface After {
+  readonly kill: number;
+  readonly next: Phase | null;
+  readonly code: number | null;
+}
 
 export async function killPlans(options: KillOptions): Promise<KillReport> {
   const scratch = new Scratch();
@@ -82,6 +90,7 @@ class KillRun {
     execute: 0,
     apply: 0,
     inPlace: 0,
+    byCommand: 0,
     met: 0,
     takenBack: 0,
     finished: 0,
@@ -109,16 +118,20 @@ class KillRun {
     await this.#rehearse();
     const { kills } = this.#options;
     for (let kill = 1; kill <= kills && this.#faults.length < MOST_FAULTS; kill += 1) {
+      if (this.#worker?.over !== false) await this.#startWorker();
       const phase = await this.#next();
       this.#counts[phase] += 1;
-      const inPlace = phase === "apply" && this.#random.oneIn(4);
+      const inPlace = this.#random.oneIn(3);
       if (inPlace) this.#counts.inPlace += 1;
-      const job = inPlace ? await this.#killCommand() : await this.#killWorker(phase);
+      const job = inPlace ? await this.#killCommand(phase) : await this.#killWorker(phase);
       const found = this.#workspace.look();
       const isWhole = [this.#before, this.#after].some((view) => isDeepStrictEqual(view, found));
       if (!isWhole) this.#counts.torn += 1;
-      await this.#startWorker();
-      await this.#judge(phase, job, kill);
+      const next = this.#random.oneIn(2) ? null : this.#random.pick(["execute", phase] as const);
+      if (next === null) await this.#startWorker();
+      else this.#counts.byCommand += 1;
+      const code = next === null ? null : await this.#nextCommand(next, job);
+      await this.#judge(phase, job, { kill, next, code });
     }
     const { execute, apply, ...counts } = this.#counts;
     const tookMs = Math.round(performance.now() - startedMs);
@@ -168,10 +181,10 @@ class KillRun {
     return job;
   }
 
-  /** `plan apply` in place; the worker beside it is killed afterwards, so that the next one starts. */
-  async #killCommand(): Promise<Job> {
+  /** In place; the worker beside it is killed afterwards, so that nobody is left to recover. */
+  async #killCommand(phase: Phase): Promise<Job> {
     const known = await this.#newestJob();
-    const command = this.#command(["plan", "apply", this.#name]);
+    const command = this.#command(["plan", phase, this.#name]);
     // Most of its time goes by before it has asked for anything.
     let job = known;
     const deadlineMs = performance.now() + LIMIT_MS;
@@ -180,12 +193,27 @@ class KillRun {
       job = await this.#newestJob();
     }
     if (job === null || job.jobId === known?.jobId)
-      throw new Error(`plan apply asked for nothing: ${command.stdout}`);
-    await this.#moment("apply", job.jobId);
+      throw new Error(`plan ${phase} asked for nothing: ${command.stdout}`);
+    await this.#moment(phase, job.jobId);
     command.signal("SIGKILL");
     await command.ended;
     await this.close();
     return job;
+  }
+
+  /**
+   * A user who comes before any worker does, and again while he is told that the dead one's job holds
+   * the plan. @returns the exit code.
+   */
+  async #nextCommand(phase: Phase, killed: Job): Promise<number | null> {
+    const deadlineMs = performance.now() + LIMIT_MS;
+    for (;;) {
+      const [known = null] = await this.#ledger.get([killed.jobId]);
+      const { code } = await this.#command(["plan", phase, this.#name]).ended;
+      const isFree = known !== null && isTerminal(known.status);
+      if (isFree || (await this.#newestJob())?.jobId !== killed.jobId) return code;
+      if (performance.now() > deadlineMs) throw new Error(`job ${killed.jobId} holds its plan`);
+    }
   }
 
   /** Half the time any; half the time while the patch is on its way, or its steps run. */
@@ -199,49 +227,46 @@ class KillRun {
     } else await pause(this.#random.unit() * wholeMs);
   }
 
-  /** After the next worker has come: what there is, what is on record, and that nothing else is left. */
-  async #judge(phase: Phase, { jobId }: Job, kill: number): Promise<void> {
-    const [killed] = await this.#ledger.get([jobId]);
-    // One that waited for its command, which is gone: nobody else may run it, and the user cancels it.
-    if (killed?.status === "queued" && killed.task.includes(":01"))
-      await this.#plans.cancel(await this.#plan());
+  /** After somebody has come: what there is, what is on record, and that nothing else is left. */
+  async #judge(phase: Phase, { jobId }: Job, after: After): Promise<void> {
+    const { kill, next, code } = after;
     const job = await this.#ended(jobId);
     const clean = await this.#until(() => this.#leftovers().length === 0);
     const fault = (what: string): void => {
-      this.#faults.push(`kill ${String(kill)} (${phase} ${jobId}): ${what}`);
+      const who = next === null ? "worker" : `plan ${next}`;
+      this.#faults.push(`kill ${String(kill)} (${phase} ${jobId}, then ${who}): ${what}`);
     };
     if (!clean) fault(`left behind: ${this.#leftovers().join(", ")}`);
     const now = this.#workspace.look();
-    const { status, outcome } = (await this.#plans.show(await this.#plan()))[phase] ?? {};
+    const { status, outcome } =
+      (await this.#plans.show(await this.#plan(), { jobId }))[phase] ?? {};
     const isMet = job.errorMessage !== null || job.status !== "succeeded";
     if (isMet) this.#counts.met += 1;
     this.#options.say?.(
       `kill ${String(kill)}: ${phase} ${status ?? "?"}, job ${job.status} ${job.errorMessage ?? ""}`,
     );
+    const isDone = status === "succeeded";
+    // The second apply of a patch that is there is refused.
+    const expected = next === "apply" && isDone ? 1 : 0;
+    if (next !== null && code !== expected) fault(`plan ${next} ended with ${String(code)}`);
     if (phase === "execute") {
       differences(this.#before, now).forEach(fault);
       const hasPatch = (await this.#ledger.plans.patch(jobId)) !== null;
-      if (hasPatch !== (status === "succeeded"))
+      if (hasPatch !== isDone)
         fault(`it ${status ?? "is unknown"}, and has ${hasPatch ? "a" : "no"} patch`);
       return;
     }
-    const isDone = status === "succeeded";
-    differences(isDone ? this.#after : this.#before, now).forEach((line) =>
+    const isChanged = isDone || next === "apply";
+    differences(isChanged ? this.#after : this.#before, now).forEach((line) =>
       fault(`said to have ${status ?? "?"}: ${line}`),
     );
     if (isDone !== (outcome?.executeJobId !== undefined)) fault("its outcome names no execute");
     if (isMet) this.#counts[isDone ? "finished" : "takenBack"] += 1;
-    if (isDone || this.#faults.length > 0) this.#workspace.reset();
+    if (isChanged || this.#faults.length > 0) this.#workspace.reset();
   }
 
-  /** Of the dead: sandboxes, journals, work trees, temporary files, processes. */
   #leftovers(): string[] {
-    const tmp = this.#scratch.path("tmp");
-    const own = `jobtable-${String(process.geteuid?.())}`;
-    const inTmp = ["", own, `${own}/sandboxes`]
-      .filter((folder) => existsSync(join(tmp, folder)))
-      .flatMap((folder) => readdirSync(join(tmp, folder)))
-      .filter((name) => name !== own && name !== "sandboxes");
+    const inTmp = temporaryFiles(this.#scratch.path("tmp"));
     return [...this.#workspace.leftovers(), ...inTmp, ...stepProcesses(this.#name)];
   }
 
@@ -299,25 +324,4 @@ class KillRun {
       log: this.#scratch.path("log"),
     });
   }
-}
-
-/** Up to three lines. */
-function differences(expected: View, now: View): string[] {
-  const paths = new Set([...Object.keys(expected), ...Object.keys(now)]);
-  return [...paths]
-    .filter((path) => expected[path] !== now[path])
-    .slice(0, 3)
-    .map((path) => `${path}: expected ${String(expected[path])}, found ${String(now[path])}`);
-}
-
-/** Of steps of this plan; on Linux. */
-function stepProcesses(plan: string): string[] {
-  const mark = `JOBTABLE_PLAN=${plan}\0`;
-  return (existsSync("/proc/self/environ") ? readdirSync("/proc") : []).filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, "latin1").includes(mark);
-    } catch {
-      return false;
-    }
-  });
 }
