@@ -15,7 +15,7 @@ import { restarted } from "./scenarios/restarted.js";
 import { SmallDisk } from "./stores/small-disk.js";
 import type { StoreKind } from "./stores/store.js";
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 const BRIEF = { jobs: 300, waiters: 60, shellJobs: 1, seed: 1, brief: true } as const;
 /** Few processes: each takes most of a second to start. */

@@ -29,12 +29,18 @@ const roles = {
     };
     await Promise.all(Array.from({ length: 8 }, lane));
   },
-  /** Lives the life of `argument` jobs, claiming whatever there is, and reports how many ends it recorded. */
+  /**
+   * Lives the life of jobs, ten at a time, claiming whatever there is, for `argument` ms and 20 rounds at
+   * least; reports how many it submitted and how many ends it recorded.
+   */
   async live() {
     const workerId = `worker-${String(process.pid).padStart(8, "0")}`;
+    const untilMs = performance.now() + Number(argument);
+    let submitted = 0;
     let ends = 0;
-    for (let round = 0; round < Number(argument) / 10; round += 1) {
+    for (let round = 0; round < 20 || performance.now() < untilMs; round += 1) {
       await Promise.all(Array.from({ length: 10 }, () => ledger.submit([newJob("noop")], bound)));
+      submitted += 10;
       const claimed = await ledger.claim({ workerId, tasks: ["noop"], limit: 10 });
       await ledger.heartbeat(
         beat(workerId),
@@ -50,7 +56,7 @@ const roles = {
       );
       ends += happened.filter(Boolean).length;
     }
-    say(String(ends));
+    say(`${submitted} ${ends}`);
     await ledger.close();
   },
   /** Cancels the job named. */
