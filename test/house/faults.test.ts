@@ -26,10 +26,15 @@ function kinds(): Kind[] {
     }));
 }
 
-test("every kind has a number of its own, and tests", () => {
-  const numbers = kinds().map(({ number }) => number);
-  expect(new Set(numbers).size).toBe(numbers.length);
-  expect(numbers.length).toBeGreaterThan(30);
+/** All but those of parts that are not built: webhooks, batches, streams of events. */
+const NUMBERS = [...range(1, 30), ...range(33, 39), 42].map((number) => `F${String(number)}`);
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+}
+
+test("every kind is there once, and has tests", () => {
+  expect(kinds().map(({ number }) => number)).toEqual(NUMBERS);
   expect(kinds().filter(({ tests }) => tests.length === 0)).toEqual([]);
 });
 
