@@ -6,6 +6,8 @@
 import { MAX_PAGE } from "../job/limits.js";
 import type { Environment } from "./git/environment.js";
 import { WorkspaceBusy } from "./apply/busy.js";
+import { systemFiles } from "./apply/files.js";
+import { mayBeLeft } from "./apply/left-behind.js";
 import { holderEnds } from "./holder-ends.js";
 import { messageOf } from "./phase-failed.js";
 import { recoverAndNote, type RecoveredPorts } from "./recovered.js";
@@ -30,6 +32,7 @@ export async function sweepPlans(ports: SweepPorts, signal: AbortSignal): Promis
     for (const path of new Set(plans.map(({ workspace }) => workspace))) {
       if (signal.aborted) return;
       try {
+        if (!(await mayBeLeft(systemFiles, path))) continue;
         const workspace = await openWorkspace(path, { env, clock });
         await recoverAndNote(ports, workspace, { owner, ...ends });
       } catch (error) {
