@@ -17,6 +17,7 @@ export class Ground {
   readonly #ofBenchmark: Stoppable[] = [];
   readonly #ofRun: Stoppable[] = [];
   #postgres: Promise<Postgres> | null = null;
+  #closing: Promise<void> | null = null;
   readonly #redis = new Map<RedisKind, Promise<Redis>>();
 
   constructor(effort: Effort) {
@@ -71,7 +72,14 @@ export class Ground {
     return stopAll(this.#ofBenchmark);
   }
 
-  async close(): Promise<void> {
+  /** Idempotent. What is being started meanwhile is waited for and stopped too. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled([this.#postgres, ...this.#redis.values()]);
     await this.endBenchmark();
     await stopAll(this.#ofRun);
   }

@@ -17,7 +17,7 @@ async function main(args: readonly string[]): Promise<void> {
   const quick = args.includes("--quick");
   const chosen = choose(args.filter((arg) => arg !== "--quick"));
   const ground = new Ground(quick ? QUICK : FULL);
-  process.once("SIGINT", () => {
+  process.on("SIGINT", () => {
     void ground.close().finally(() => process.exit(130));
   });
   const results: Result[] = [];

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { track } from "../children.js";
 import { nodeFor, type PeerName } from "../acting.js";
 import type { Place } from "../peers/peer.js";
 
@@ -56,7 +57,7 @@ export function serveFront(peer: PeerName | "bare", place: Place): Promise<Serve
 }
 
 function running(file: string, args: readonly string[]) {
-  const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = track(spawn(file, args, { stdio: ["ignore", "pipe", "inherit"] }), "SIGTERM");
   const gone = once(child, "exit");
   return {
     child,

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import pg from "pg";
+import { track } from "../children.js";
 import { until } from "../measure.js";
 import { Missing } from "../missing.js";
 import { freePort } from "./free-port.js";
@@ -65,6 +66,7 @@ async function startIn(folder: string, user: User | null): Promise<Postgres> {
     ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])],
     { cwd: folder, env: { LC_ALL: "C" }, stdio: ["ignore", "ignore", openSync(log, "w")], ...user },
   );
+  track(server, "SIGINT");
   const gone = once(server, "exit");
   const read = (): string => readFileSync(log, "utf8");
   await until("the start of PostgreSQL", () => {

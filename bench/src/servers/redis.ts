@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { track } from "../children.js";
 import { Missing } from "../missing.js";
 import { freePort } from "./free-port.js";
 
@@ -31,6 +32,7 @@ export async function startRedis(kind: RedisKind): Promise<Redis> {
     ["--bind", "127.0.0.1", "--port", String(port), "--dir", folder, ...durable],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
+  track(server, "SIGTERM");
   const gone = once(server, "exit");
   const stop = async (): Promise<void> => {
     if (server.exitCode === null) server.kill("SIGTERM");
