@@ -83,6 +83,36 @@ test("a file that is watched is asked about once a second", async () => {
   expect(questions - before).toBe(10);
 });
 
+test.each([10, 100, 250])(
+  "a commit that takes %i ms on its disk is noticed when it is there",
+  async (ms) => {
+    const walPath = join(folder, "jobs.db-wal");
+    writeFileSync(walPath, "");
+    let onAsk: () => void = () => undefined;
+    let seen = 1;
+    let noticed = false;
+    const watching = new ForeignChanges({
+      walPath,
+      clock,
+      dataVersion: () => {
+        onAsk();
+        return seen;
+      },
+      hasWork: () => false,
+      report: () => (noticed = true),
+    });
+    const touched = new Promise<void>((resolve) => (onAsk = resolve));
+    appendFileSync(walPath, "frames");
+    await touched;
+    await clock.advance(ms);
+    expect(noticed).toBe(false);
+    seen = 2;
+    await clock.advance(ms + 30);
+    watching.close();
+    expect(noticed).toBe(true);
+  },
+);
+
 test("many changes are reported at a bounded pace, and the last one always is", async () => {
   for (let ms = 0; ms < 100; ms += 1) {
     version += 1;

@@ -15,8 +15,10 @@ import type { Clock } from "../../runtime/clock.js";
 const FALLBACK_MS = 1_000;
 /** Where files can't be watched: a cancel and the end that it brings are two changes, and known within a second. */
 const UNWATCHED_MS = 250;
-/** After the file has changed. A commit is seen some 0.1 to 10 ms after its first write. */
-const ASK_AGAIN_MS = [1, 2, 4, 8, 16] as const;
+/** After the file has changed. A commit is seen some 0.1 to 10 ms after its first write; on a slow disk it takes its fsync. */
+const ASK_AGAIN_MS = [1, 2, 4, 8, 16, 32, 64, 128, 250] as const;
+/** Of these pauses: until they are over, further changes of the file wait; after that they begin anew. */
+const CLOSE_PAUSES = 5;
 /** Other processes may commit a thousand times a second; nobody needs to hear it more often than this. */
 const WORK_PACE_MS = 5;
 const LOOK_PACE_MS = 10;
@@ -43,8 +45,9 @@ export class ForeignChanges {
   readonly #look: Paced;
   #cancelFallback: () => void = () => undefined;
   #cancelAsking: () => void = () => undefined;
-  #asking = false;
-  #touchedWhileAsking = false;
+  /** Which of the pauses is on; beyond all of them: none. */
+  #pause: number = ASK_AGAIN_MS.length;
+  #touchedAgain = false;
 
   constructor(options: ForeignChangesOptions) {
     this.#options = options;
@@ -116,20 +119,24 @@ export class ForeignChanges {
 
   /** Own commits touch the file too: however often it happens, only the rounds below are asked. */
   #touched(): void {
-    this.#touchedWhileAsking = this.#asking;
-    if (!this.#asking) this.#askRound(0);
+    this.#touchedAgain = this.#pause < CLOSE_PAUSES;
+    if (this.#touchedAgain) return;
+    this.#cancelAsking();
+    this.#askBefore(0);
   }
 
-  #askRound(round: number): void {
+  /** Asks, and again after this pause and those that follow. */
+  #askBefore(pause: number): void {
     this.ask();
-    const pauseMs = ASK_AGAIN_MS[round];
-    this.#asking = pauseMs !== undefined;
-    if (pauseMs === undefined) {
-      if (this.#touchedWhileAsking) this.#touched();
+    this.#pause = pause;
+    if (pause === CLOSE_PAUSES && this.#touchedAgain) {
+      this.#touched();
       return;
     }
+    const pauseMs = ASK_AGAIN_MS[pause];
+    if (pauseMs === undefined) return;
     this.#cancelAsking = this.#options.clock.timer(pauseMs, () => {
-      this.#askRound(round + 1);
+      this.#askBefore(pause + 1);
     });
   }
 
