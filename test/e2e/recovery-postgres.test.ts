@@ -20,6 +20,8 @@ test.each(["fast", "immediate"] as const)(
     const survivor = await started(server, { hold: true });
     // Open all the while; it has looked by the time that the next one is answered.
     const wait = server.call("GET", `/jobs/${survivor}/wait?timeout=120000`);
+    const follower = new Process(["jobs", "show", survivor, "--follow", ...args], { cwd });
+    await follower.says(/running/);
     const delayed = await server.submit({ say: "submitted before" }, { delay_ms: 500 });
 
     await postgres.halt(mode);
@@ -39,6 +41,8 @@ test.each(["fast", "immediate"] as const)(
     expect(await server.ended(delayed)).toMatchObject({ state: "done", attempt: 1 });
     expect((await server.call("DELETE", `/jobs/${survivor}`)).status).toBe(202);
     expect((await wait).json).toMatchObject({ state: "cancelled", attempt: 1 });
+    expect(await follower.ended).toMatchObject({ code: 1 });
+    expect(follower.stdout).toContain("cancelled");
     expect(working.stderr).not.toContain("uncaught");
   },
 );
