@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { Process, scratch, Server } from "./server.js";
+import { NEW_STORE } from "./stores.js";
 
 const SPIN = resolve(import.meta.dirname, "tasks/spin-inline.ts");
 const LIMITS = ["--worker-timeout", "1s", "--max-workers", "1"];
@@ -24,29 +25,32 @@ async function serverOn(store: readonly string[], cwd: string): Promise<Server> 
   return new Server(started, url);
 }
 
-test("F8: an inline handler that spins four times as long as worker_timeout runs once, beside another worker", async () => {
-  const cwd = scratch();
-  const store = ["--store", "sqlite:jobs.db"];
-  const trail = join(cwd, "trail");
-  const server = await serverOn(store, cwd);
-  const workers = await Promise.all([workerOn(store, cwd), workerOn(store, cwd)]);
-  const jobId = await server.submit(
-    { ms: 4_000, trail },
-    { task: "spin-inline", max_attempts: 3, timeout_ms: 60_000 },
-  );
-  const ended = await server.ended(jobId);
-  expect(ended).toMatchObject({ state: "done", attempt: 1 });
-  const { json } = await server.call("GET", `/jobs/${jobId}/result`);
-  const [spun, other] =
-    workers[0].pid === (json["data"] as { pid: number }).pid ? workers : [...workers].reverse();
-  await spun?.says(/"held_up_ms":\d{4}.*"an inline handler held up the event loop/, "stderr");
-  expect(readFileSync(trail, "utf8")).toBe(`${String(spun?.pid)}\n`);
-  expect(other?.stderr).not.toContain("worker was lost");
-  for (const worker of workers) {
-    worker.kill("SIGTERM");
-    expect((await worker.ended).code).toBe(0);
-  }
-});
+test.each(Object.entries(NEW_STORE))(
+  "F8: an inline handler that spins four times as long as worker_timeout runs once, beside another worker: on %s",
+  async (_, newStore) => {
+    const cwd = scratch();
+    const store = ["--store", newStore()];
+    const trail = join(cwd, "trail");
+    const server = await serverOn(store, cwd);
+    const workers = await Promise.all([workerOn(store, cwd), workerOn(store, cwd)]);
+    const jobId = await server.submit(
+      { ms: 4_000, trail },
+      { task: "spin-inline", max_attempts: 3, timeout_ms: 60_000 },
+    );
+    const ended = await server.ended(jobId);
+    expect(ended).toMatchObject({ state: "done", attempt: 1 });
+    const { json } = await server.call("GET", `/jobs/${jobId}/result`);
+    const [spun, other] =
+      workers[0].pid === (json["data"] as { pid: number }).pid ? workers : [...workers].reverse();
+    await spun?.says(/"held_up_ms":\d{4}.*"an inline handler held up the event loop/, "stderr");
+    expect(readFileSync(trail, "utf8")).toBe(`${String(spun?.pid)}\n`);
+    expect(other?.stderr).not.toContain("worker was lost");
+    for (const worker of workers) {
+      worker.kill("SIGTERM");
+      expect((await worker.ended).code).toBe(0);
+    }
+  },
+);
 
 test("one that spins for ever is found by job_timeout, as any job that falls silent", async () => {
   const cwd = scratch();
