@@ -20,6 +20,7 @@ import {
   utimes,
   type FileHandle,
 } from "node:fs/promises";
+import { codeOf, orNull } from "../../runtime/error-code.js";
 import { removeTree } from "../workspace/remove-tree.js";
 
 /** What a file was found to be while it was read. */
@@ -170,19 +171,4 @@ async function readAll(
   }
   const { mode, mtimeMs } = found;
   return { mode: mode & 0o7777, bytes, hash: hash.digest("hex"), mtimeMs };
-}
-
-/** Null where it fails with one of these codes. */
-export async function orNull<T>(work: Promise<T>, ...codes: readonly string[]): Promise<T | null> {
-  try {
-    return await work;
-  } catch (error) {
-    if (codes.includes(codeOf(error))) return null;
-    throw error;
-  }
-}
-
-/** The system's code of an error, such as `ENOENT`; else empty. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

@@ -16,7 +16,8 @@
 import { join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
 import { newToken } from "../../runtime/random.js";
-import { orNull, type Files } from "./files.js";
+import { orNull } from "../../runtime/error-code.js";
+import type { Files } from "./files.js";
 import type { Staged } from "./stage.js";
 
 export interface Journal extends Staged {

@@ -3,7 +3,8 @@
  * workspaces of a store would start thousands of processes for nothing.
  */
 import { join, resolve } from "node:path";
-import { orNull, type Files } from "./files.js";
+import { orNull } from "../../runtime/error-code.js";
+import type { Files } from "./files.js";
 import { JournalFolder } from "./journal.js";
 
 /** @param root of a working tree, as git names it. Where only git can tell the answer is yes. */

@@ -22,7 +22,8 @@ import { JobtableError } from "../../job/errors.js";
 import type { ProcessIdentity, Processes } from "../../runtime/process-identity.js";
 import { newToken } from "../../runtime/random.js";
 import { isIdentity } from "../workspace/identity.js";
-import { codeOf, guarded, orNull, type Files } from "./files.js";
+import { codeOf, orNull } from "../../runtime/error-code.js";
+import { guarded, type Files } from "./files.js";
 
 export interface LockHolder {
   readonly owner: ProcessIdentity;

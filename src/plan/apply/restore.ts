@@ -7,7 +7,8 @@
  * - `leave`: it stays as it is, and the original is kept apart. After a crash, when hours may have passed.
  * - `replace`: the original comes back, and the edited version is kept apart. Where our own steps ran.
  */
-import { codeOf, orNull, type Files } from "./files.js";
+import { codeOf, orNull } from "../../runtime/error-code.js";
+import type { Files } from "./files.js";
 import { isLeaf, isSame, type Image, type Look } from "./image.js";
 import type { Edited, Journal, JournalFolder } from "./journal.js";
 import type { Entry } from "./stage.js";

@@ -4,7 +4,8 @@
  * under another name, and takes its place in one step.
  */
 import { dirname, join } from "node:path";
-import { codeOf, orNull, type Files } from "./files.js";
+import { codeOf, orNull } from "../../runtime/error-code.js";
+import type { Files } from "./files.js";
 import { foldersAbove, lookAt, wayTo, type Image, type Look } from "./image.js";
 import type { Journal } from "./journal.js";
 

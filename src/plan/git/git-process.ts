@@ -8,6 +8,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync } from "node:fs";
 import { JobtableError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
+import { codeOf } from "../../runtime/error-code.js";
 
 export interface GitStart {
   readonly args: readonly string[];
@@ -131,7 +132,7 @@ class GitProcess {
     try {
       process.kill(-pid, signal);
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+      if (codeOf(error) !== "ESRCH") throw error;
     }
   }
 }

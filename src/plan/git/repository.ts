@@ -8,6 +8,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
+import { codeOf } from "../../runtime/error-code.js";
 import type { Environment } from "./environment.js";
 import { checkVersion, type Git } from "./git.js";
 
@@ -82,7 +83,7 @@ async function checkFolder(path: string, refused: Refused): Promise<void> {
 }
 
 function unreadable(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : "";
+  const code = codeOf(error);
   switch (code) {
     case "ENOENT":
     case "ENOTDIR":

@@ -5,9 +5,10 @@
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Phase } from "../../job/job.js";
+import { codeOf } from "../../runtime/error-code.js";
 import { RESERVED_VARIABLES } from "../definition.js";
 import { MARKER } from "./step-guard.js";
-import { codeOf, StepFailure } from "./step-failure.js";
+import { StepFailure } from "./step-failure.js";
 
 export type Environment = Readonly<Record<string, string>>;
 

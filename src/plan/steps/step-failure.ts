@@ -1,4 +1,5 @@
 /** Why a step could not begin. It ends the step, not the run of the steps. */
+import { codeOf } from "../../runtime/error-code.js";
 
 export class StepFailure extends Error {
   /** @param name the error's type, as records show it: `name: message`. */
@@ -28,8 +29,4 @@ export function spawnFailure(what: string, error: unknown): StepFailure {
     `${what} can't be started: ${reason === undefined ? said : `${reason} (${code})`}`,
     { cause: error },
   );
-}
-
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

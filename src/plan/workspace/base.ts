@@ -9,6 +9,7 @@
 import { copyFile, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
+import { codeOf } from "../../runtime/error-code.js";
 import type { Git } from "../git/git.js";
 import { inWorkTree, type Repository, type WorkTree } from "../git/repository.js";
 import { shown } from "./inventory.js";
@@ -126,7 +127,7 @@ export async function copyIndex(from: string, to: string): Promise<void> {
     await copyFile(from, to);
   } catch (error) {
     // A repository may have none; then no file is known.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+    if (codeOf(error) === "ENOENT") return;
     throw error;
   }
   const seconds = Math.floor(mtimeMs) / 1_000;

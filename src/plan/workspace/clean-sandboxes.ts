@@ -2,7 +2,7 @@
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Processes } from "../../runtime/process-identity.js";
-import { orNull } from "../apply/files.js";
+import { orNull } from "../../runtime/error-code.js";
 import { isIdentity } from "./identity.js";
 import {
   folderIn,

@@ -5,6 +5,7 @@
  */
 import { lstat } from "node:fs/promises";
 import type { Stats } from "node:fs";
+import { codeOf } from "../../runtime/error-code.js";
 import type { Git } from "../git/git.js";
 import { failed } from "../git/git-process.js";
 import { inWorkTree, type WorkTree } from "../git/repository.js";
@@ -73,7 +74,7 @@ async function look(path: Buffer): Promise<Stats | null> {
   try {
     return await lstat(path);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : "";
+    const code = codeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return null;
     throw error;
   }

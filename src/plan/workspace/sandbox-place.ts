@@ -14,7 +14,7 @@
 import { readFile, rename, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { ProcessIdentity } from "../../runtime/process-identity.js";
-import { codeOf } from "../apply/files.js";
+import { codeOf } from "../../runtime/error-code.js";
 import { removeTree } from "./remove-tree.js";
 
 export interface SandboxPlace {

@@ -6,6 +6,7 @@ import { chmod, mkdir, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { JobtableError } from "../../job/errors.js";
+import { codeOf } from "../../runtime/error-code.js";
 import type { Repository } from "../git/repository.js";
 
 /** `/tmp/jobtable-1000/sandboxes`, where the system's folder for such is `/tmp`. */
@@ -59,14 +60,14 @@ export async function makeFolders(folder: string, mode: number): Promise<void> {
   try {
     await mkdir(folder, mode);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : "";
+    const code = codeOf(error);
     const parent = dirname(folder);
     if (code === "EEXIST" && (await stat(folder)).isDirectory()) return;
     if (code !== "ENOENT" || parent === folder) throw error;
     await makeFolders(parent, mode);
     await mkdir(folder, mode).catch((again: unknown) => {
       // Another process may have made it meanwhile.
-      if (!(again instanceof Error && "code" in again && again.code === "EEXIST")) throw again;
+      if (codeOf(again) !== "EEXIST") throw again;
     });
   }
 }

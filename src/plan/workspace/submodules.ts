@@ -4,6 +4,7 @@
  * as it leaves the commit and the files as they are recorded.
  */
 import { readdir } from "node:fs/promises";
+import { codeOf } from "../../runtime/error-code.js";
 import type { Git } from "../git/git.js";
 import { shown } from "./inventory.js";
 import { outcomeRefused } from "./outcome.js";
@@ -45,7 +46,7 @@ async function namesIn(folder: Buffer): Promise<string[] | null> {
   try {
     return await readdir(folder);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : "";
+    const code = codeOf(error);
     if (code === "ENOENT") return [];
     if (code === "ENOTDIR") return null;
     throw error;
