@@ -154,10 +154,14 @@ async function park(
     client.disconnect();
     await gone;
   });
-  answers.catch(() => undefined);
+  let lost: unknown = null;
+  answers.catch((error: unknown) => (lost = error));
   const before = await collected(server);
   client.send(urls);
-  await until("all requests sent", () => sent);
+  await until("all requests sent", () => {
+    if (lost !== null) throw new Error("the client ended", { cause: lost });
+    return sent;
+  });
   const bytes = (await collected(server)) - before;
   return { bytes: bytes / urls.length, answers };
 }

@@ -3,7 +3,7 @@
  * sent, and then, when the last one is answered, what each answer was and when it came.
  */
 import http from "node:http";
-import { epochMs, pause } from "../measure.js";
+import { epochMs } from "../measure.js";
 
 export interface Answer {
   readonly status: number;
@@ -14,9 +14,8 @@ export interface Answer {
 
 export type FromClient = { readonly sent: true } | { readonly answers: readonly Answer[] };
 
-/** So many connections are opened in a row, and then a short pause: the backlog of a listener is bounded. */
-const BURST = 100;
-const BURST_PAUSE_MS = 5;
+/** So many connections are opened before the server must have taken them: a listener's backlog (511) is bounded, and what does not fit comes back after seconds. */
+const BURST = 250;
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
 
@@ -37,6 +36,11 @@ function get(url: string): { sent: Promise<void>; answer: Promise<Answer> } {
   return { sent, answer };
 }
 
+/** Connections are taken in their order: an answer to a new one (none is free here) means that those before it have been. */
+function taken(url: string): Promise<Answer> {
+  return get(new URL("/", url).href).answer;
+}
+
 function tell(message: FromClient): void {
   process.send?.(message);
 }
@@ -53,7 +57,7 @@ async function waitFor(urls: readonly string[]): Promise<void> {
     const request = get(url);
     sent.push(request.sent);
     answers.push(request.answer);
-    if (answers.length % BURST === 0) await pause(BURST_PAUSE_MS);
+    if (answers.length % BURST === 0) await taken(url);
   }
   const all = Promise.all(answers);
   await Promise.all(sent);
