@@ -57,3 +57,9 @@ test("whose job is forgotten is over; whose job another store has is not", async
   expect(await isOver(elsewhere)).toBe(true);
   expect(await isOver(elsewhere, "recovery")).toBe(false);
 });
+
+test("who ran before the machine was restarted is gone: what it left is a file of this machine", () => {
+  const before = { ...processes, wasRestarted: (other: ProcessIdentity) => other === elsewhere };
+  expect(holderEnds(ledger, before).isGone(elsewhere)).toBe(true);
+  expect(holderEnds(ledger, processes).isGone(elsewhere)).toBe(false);
+});

@@ -16,10 +16,11 @@ export function jobOf({ purpose }: LockHolder): string | null {
 
 export function holderEnds(
   ledger: Pick<Ledger, "plans" | "get">,
-  { isGone, isRunning }: Processes,
+  { isGone, wasRestarted, isRunning }: Processes,
 ): HolderEnds {
   return {
-    isGone,
+    // Locks and sandboxes are files of this machine, and so are those who made them.
+    isGone: (owner) => isGone(owner) || wasRestarted(owner),
     async isOver(holder) {
       const jobId = jobOf(holder);
       if (jobId === null || isRunning(holder.owner)) return false;

@@ -52,12 +52,13 @@ export async function sweepPlans(ports: SweepPorts, signal: AbortSignal): Promis
 
 /** Those of dead processes. Never rejects. */
 export async function sweepSandboxes({
+  ledger,
   logger,
   processes,
   sandboxRoot = defaultSandboxRoot(),
-}: Pick<SweepPorts, "logger" | "processes" | "sandboxRoot">): Promise<void> {
+}: Pick<SweepPorts, "ledger" | "logger" | "processes" | "sandboxRoot">): Promise<void> {
   try {
-    const { isGone } = processes;
+    const { isGone } = holderEnds(ledger, processes);
     for (const { fault, ...sandbox } of await cleanSandboxes({ root: sandboxRoot, isGone }))
       if (fault === null) logger.info(sandbox, "removed the sandbox of a process that is gone");
       else logger.warn({ ...sandbox, err: fault }, "the sandbox of a process that is gone stays");

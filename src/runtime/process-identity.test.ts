@@ -1,4 +1,6 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { processesAt, systemProcesses } from "./process-identity.js";
 
@@ -6,6 +8,11 @@ const { self, isGone, isRunning } = systemProcesses();
 
 function endedPid(): number {
   return spawnSync(process.execPath, ["-e", ""]).pid;
+}
+
+function stampOf(pid: number): string {
+  if (self.pidStamp === "") return "";
+  return readFileSync(`/proc/${String(pid)}/stat`, "utf8").split(" ")[21] ?? "";
 }
 
 describe("processes", () => {
@@ -31,6 +38,18 @@ describe("processes", () => {
     expect(isRunning({ ...self, pidStamp: "" })).toBe(false);
   });
 
+  test("are gone when they have ended and their parent never asks", async () => {
+    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 60"]);
+    try {
+      const [pid] = (await once(parent.stdout, "data")).map(Number);
+      const zombie = { ...self, pid: pid ?? 0, pidStamp: stampOf(pid ?? 0) };
+      await expect.poll(() => isGone(zombie)).toBe(self.pidStamp !== "");
+      expect(isRunning(zombie)).toBe(false);
+    } finally {
+      parent.kill("SIGKILL");
+    }
+  });
+
   test("of other hosts are never known to be gone, nor to run", () => {
     const other = { ...self, host: `x${self.host}` };
     expect(isGone({ ...other, pid: endedPid() })).toBe(false);
@@ -47,13 +66,16 @@ const MACHINE = "0123456789abcdef0123456789abcdef";
 const ROOT = "pid:[4026531836]";
 
 /** How a live process of one host stands, to one that looks from another. */
-function goneFrom(here: string, there: string): boolean {
-  return processesAt({ ...self, host: here }).isGone({ ...self, host: there });
+function restartedFrom(here: string, there: string): boolean {
+  return processesAt({ ...self, host: here }).wasRestarted({ ...self, host: there });
 }
 
 describe("a process of before a restart", () => {
-  test("is gone, whatever has its pid now", () => {
-    expect(goneFrom(`m/boot2/${ROOT}/${MACHINE}`, `m/boot1/${ROOT}/${MACHINE}`)).toBe(true);
+  test("is known by the machine; on another disk it may be a clone's, and is not gone for certain", () => {
+    const here = `m/boot2/${ROOT}/${MACHINE}`;
+    const there = `m/boot1/${ROOT}/${MACHINE}`;
+    expect(restartedFrom(here, there)).toBe(true);
+    expect(processesAt({ ...self, host: here }).isGone({ ...self, host: there })).toBe(false);
   });
 
   test.each([
@@ -64,7 +86,7 @@ describe("a process of before a restart", () => {
     // Of the same image, and maybe on another machine.
     ["a container", `m/boot1/pid:[4026532000]/${MACHINE}`],
   ])("is not known to be one: %s", (_, there) => {
-    expect(goneFrom(`m/boot2/${ROOT}/${MACHINE}`, there)).toBe(false);
+    expect(restartedFrom(`m/boot2/${ROOT}/${MACHINE}`, there)).toBe(false);
   });
 
   test("is not known to be one by who does not know its own boot, machine, or is in a container", () => {
@@ -73,9 +95,9 @@ describe("a process of before a restart", () => {
       `m/boot2/${ROOT}/`,
       `m/boot2/pid:[4026532000]/${MACHINE}`,
     ])
-      expect(goneFrom(here, `m/boot1/${ROOT}/${MACHINE}`)).toBe(false);
+      expect(restartedFrom(here, `m/boot1/${ROOT}/${MACHINE}`)).toBe(false);
     const container = `pid:[4026532000]/${MACHINE}`;
-    expect(goneFrom(`m/boot2/${container}`, `m/boot1/${container}`)).toBe(false);
+    expect(restartedFrom(`m/boot2/${container}`, `m/boot1/${container}`)).toBe(false);
   });
 });
 

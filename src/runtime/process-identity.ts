@@ -5,12 +5,14 @@
  *
  * A host is named by its name, its boot, its process namespace and its machine id: pids mean something
  * only within one boot and namespace. A pid is used again after a while, so it comes with a stamp, the
- * time that the kernel started it (field 22 of /proc/<pid>/stat, see proc_pid_stat(5)). What a system
+ * time that the kernel started it (field 22 of /proc/<pid>/stat, see proc_pid_stat(5)). One that has ended
+ * and whose parent never asked (state Z there, as in a container without an init) is gone. What a system
  * does not have is empty; an older version wrote no machine id.
  *
  * - Same name, boot and namespace: the pid and its stamp tell.
  * - Same name and machine id, another boot: the machine was restarted, and all from before are gone. Only
- *   outside of containers: two of one image may share a machine id, and be on two machines.
+ *   outside of containers: two of one image may share a machine id, and be on two machines. So may two
+ *   virtual machines that were cloned: it holds of what was written on a disk of this machine alone.
  * - Anything else, or no boot known: nobody can tell.
  */
 import { spawnSync } from "node:child_process";
@@ -30,6 +32,8 @@ export interface Processes {
   readonly self: ProcessIdentity;
   /** Whether a process has ended for certain. */
   readonly isGone: (other: ProcessIdentity) => boolean;
+  /** Whether it ran before this machine was restarted; only of one that is known to have run on it. */
+  readonly wasRestarted: (other: ProcessIdentity) => boolean;
   /** Whether a process runs for certain. Of many neither holds. */
   readonly isRunning: (other: ProcessIdentity) => boolean;
 }
@@ -37,7 +41,7 @@ export interface Processes {
 export function systemProcesses(): Processes {
   const boot = process.platform === "darwin" ? bootOfMac() : bootOfLinux();
   const host = [hostname(), boot.boot, boot.namespace, boot.machine].join("/");
-  return processesAt({ host, pid: process.pid, pidStamp: pidStamp(process.pid) });
+  return processesAt({ host, pid: process.pid, pidStamp: lookAt(process.pid).stamp });
 }
 
 /** As a process of this identity sees others; its pids are those of this system. */
@@ -46,17 +50,17 @@ export function processesAt(self: ProcessIdentity): Processes {
   return {
     self,
     isGone(other) {
-      const there = placeOf(other);
-      if (wasRestarted(there, here)) return true;
-      if (!isSameBoot(there, here)) return false;
-      if (!isAlive(other.pid)) return true;
-      const stamp = pidStamp(other.pid);
+      if (!isSameBoot(placeOf(other), here)) return false;
+      const { hasEnded, stamp } = lookAt(other.pid);
+      if (hasEnded) return true;
       return stamp !== "" && other.pidStamp !== "" && stamp !== other.pidStamp;
     },
-    isRunning: (other) =>
-      isSameBoot(placeOf(other), here) &&
-      other.pidStamp !== "" &&
-      pidStamp(other.pid) === other.pidStamp,
+    wasRestarted: (other) => wasRestarted(placeOf(other), here),
+    isRunning(other) {
+      if (!isSameBoot(placeOf(other), here) || other.pidStamp === "") return false;
+      const { hasEnded, stamp } = lookAt(other.pid);
+      return !hasEnded && stamp === other.pidStamp;
+    },
   };
 }
 
@@ -120,12 +124,17 @@ function bootOfMac(): Boot {
   return { boot: /^[\w-]{36}$/m.exec(stdout)?.[0] ?? "", namespace: "", machine: "" };
 }
 
-/** Field 22; the name in field 2 may contain blanks and brackets, so the count starts after the last bracket. */
-function pidStamp(pid: number): string {
-  return attempt(() => {
-    const stat = readFileSync(`/proc/${String(pid)}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[22 - 3] ?? "";
-  });
+interface Look {
+  readonly hasEnded: boolean;
+  readonly stamp: string;
+}
+
+/** Fields 3 and 22; the name in field 2 may contain blanks and brackets, so the count starts after the last bracket. */
+function lookAt(pid: number): Look {
+  const stat = attempt(() => readFileSync(`/proc/${String(pid)}/stat`, "utf8"));
+  if (stat === "") return { hasEnded: !isAlive(pid), stamp: "" };
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { hasEnded: /^[ZXx]$/.test(fields[0] ?? ""), stamp: fields[22 - 3] ?? "" };
 }
 
 function attempt(read: () => string): string {
