@@ -122,7 +122,7 @@ class JobtableEngine implements Engine {
     this.#pool = new Pool(settings.maxWorkers);
     this.#maintenance = new Maintenance({
       ...shared,
-      worker: options.worker,
+      workerId: options.worker ? this.#workerId : null,
       alive: () => this.#worker?.alive() ?? Promise.resolve(true),
     });
     const { retention, expiry } = this.#maintenance;

@@ -16,8 +16,8 @@ export interface MaintenancePorts {
   readonly faults: LedgerFaults;
   readonly processes: Processes;
   readonly settings: EngineSettings;
-  /** Whether this process runs jobs itself. */
-  readonly worker: boolean;
+  /** Of this process; null where it runs no jobs itself. */
+  readonly workerId: string | null;
   /** Whether this process is known to be alive; never rejects. */
   readonly alive: () => Promise<boolean>;
 }

@@ -35,8 +35,8 @@ export interface SweeperPorts {
   readonly retention: Retention;
   readonly jobTimeoutMs: number;
   readonly workerTimeoutMs: number;
-  /** Whether this process runs jobs itself. */
-  readonly worker: boolean;
+  /** Of this process; null where it runs no jobs itself. */
+  readonly workerId: string | null;
   /** Whether this process is known to be alive; beats when its last beat is not fresh. Never rejects. */
   readonly alive: () => Promise<boolean>;
 }
@@ -136,10 +136,10 @@ export class Sweeper {
    * judge at all, which is after it has run for the grace itself.
    */
   async #endUnrunnable(): Promise<void> {
-    const { ledger, worker, workerTimeoutMs } = this.#ports;
-    if (!worker || !this.#mayJudge() || !(await this.#ports.alive())) return;
+    const { ledger, workerId, workerTimeoutMs } = this.#ports;
+    if (workerId === null || !this.#mayJudge() || !(await this.#ports.alive())) return;
     await inChunks(
-      (chunk) => ledger.reject({ graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
+      (chunk) => ledger.reject({ workerId, graceMs: workerTimeoutMs, workerTimeoutMs, chunk }),
       this.#mayGoOn,
     );
   }

@@ -83,7 +83,10 @@ export interface Ledger {
   /** queued -> timed_out for jobs that are due and have waited longer than `waitLimitMs`. One bounded chunk; answers how many. */
   expire(limit: { readonly waitLimitMs: number; readonly chunk: number }): Promise<number>;
 
-  /** queued -> failed for due jobs that waited longer than `graceMs` and whose task no living worker runs. */
+  /**
+   * queued -> failed for due jobs that waited longer than `graceMs` and whose task no living worker runs.
+   * Only a living worker can tell: where the one that asks is not on record as such, nothing changes.
+   */
   reject(limit: RejectLimit): Promise<number>;
 
   /**
@@ -260,6 +263,8 @@ export interface LedgerReport {
 }
 
 export interface RejectLimit {
+  /** The worker that asks. It may have been paused since it decided to, and be taken for lost. */
+  readonly workerId: string;
   readonly graceMs: number;
   /** A worker without a beat for this long does not count as living. */
   readonly workerTimeoutMs: number;

@@ -56,6 +56,7 @@ export type Command = { readonly handle: number } & (
   | { readonly verb: "expire"; readonly limitMs: number; readonly chunk: number }
   | {
       readonly verb: "reject";
+      readonly workerId: string;
       readonly graceMs: number;
       readonly workerTimeoutMs: number;
       readonly chunk: number;
@@ -164,6 +165,7 @@ const sweeps = [
   fc.record({
     verb: fc.constant("reject" as const),
     handle,
+    workerId: worker,
     graceMs: limitMs,
     workerTimeoutMs: limitMs,
     chunk,

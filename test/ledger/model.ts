@@ -252,8 +252,9 @@ export class Model {
     this.finish(job, "timed_out", WAITED);
   }
 
-  mayReject(graceMs: number, workerTimeoutMs: number): ModelJob[] {
+  mayReject(workerId: string, graceMs: number, workerTimeoutMs: number): ModelJob[] {
     const living = this.workers.filter((worker) => this.now - worker.beatAt <= workerTimeoutMs);
+    if (!living.some((worker) => worker.workerId === workerId)) return [];
     return this.mayExpire(graceMs).filter(
       (job) => !living.some((worker) => worker.tasks.includes(job.task)),
     );

@@ -77,7 +77,7 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   payload: ["x"],
   notify: ["c", "m"],
   expire: [1_000, 1_000, "c", "m", "message"],
-  reject: [1_000, 1_000, "c", "m", "message", 1_000],
+  reject: [1_000, 1_000, "c", "m", "message", 1_000, "w"],
   rescue: [1_000, 30_000, ["worker-1"], 60_000, "c", "m", "message"],
   evict: [1_000, 1_000, 100, 1_000, "c", "m"],
   counts: [],

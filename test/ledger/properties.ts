@@ -252,7 +252,7 @@ class Run {
         return;
       }
       case "reject": {
-        const allowed = model.mayReject(one.graceMs, one.workerTimeoutMs);
+        const allowed = model.mayReject(one.workerId, one.graceMs, one.workerTimeoutMs);
         const count = await ledger.reject(one);
         const taken = await this.#moved(allowed, count, one.chunk);
         for (const job of taken) model.reject(job);

@@ -29,10 +29,11 @@ export function expire(book: Book, { waitLimitMs, chunk }: ExpireLimit, turn: Tu
 }
 
 export function reject(book: Book, limit: RejectLimit, turn: Turn): number {
-  const runnable = new Set<string>();
-  for (const worker of book.workers.values())
-    if (turn.nowMs - worker.lastHeartbeatMs <= limit.workerTimeoutMs)
-      for (const task of worker.tasks) runnable.add(task);
+  const living = [...book.workers.values()].filter(
+    ({ lastHeartbeatMs }) => turn.nowMs - lastHeartbeatMs <= limit.workerTimeoutMs,
+  );
+  if (!living.some(({ workerId }) => workerId === limit.workerId)) return 0;
+  const runnable = new Set(living.flatMap(({ tasks }) => tasks));
   let rejected = 0;
   for (const task of book.waiting.tasks()) {
     if (runnable.has(task)) continue;

@@ -43,13 +43,18 @@ const endedWaiting = (event: "expire" | "reject", message: string): string => `
 /** $1 chunk, $2 wait limit (ms), $3 channel, $4 prefix, $5 the message. Answers the ids. */
 const EXPIRE = `WITH RECURSIVE ${GROUPS}, ${overdue("groups")}, ${endedWaiting("expire", "$5::text")}`;
 
-/** $1 chunk, $2 grace (ms), $3 channel, $4 prefix, $5 the message's beginning, $6 age (ms) beyond which a worker does not count. Answers the ids. */
+/**
+ * $1 chunk, $2 grace (ms), $3 channel, $4 prefix, $5 the message's beginning, $6 age (ms) beyond which a
+ * worker does not count, $7 the worker that asks. Answers the ids.
+ */
 const REJECT = `
-  WITH RECURSIVE ${GROUPS}, runnable AS (
-    SELECT DISTINCT json_array_elements_text(tasks_json::json) AS task FROM :schema.async_workers
-    WHERE last_heartbeat >= ${NOW} - ${ms("$6")}
+  WITH RECURSIVE ${GROUPS}, living AS (
+    SELECT worker_id, tasks_json FROM :schema.async_workers WHERE last_heartbeat >= ${NOW} - ${ms("$6")}
+  ), runnable AS (
+    SELECT DISTINCT json_array_elements_text(tasks_json::json) AS task FROM living
   ), orphans AS (
     SELECT task, priority FROM groups WHERE task NOT IN (SELECT task FROM runnable)
+      AND EXISTS (SELECT FROM living WHERE worker_id = $7::text)
   ), ${overdue("orphans")}, ${endedWaiting("reject", "$5::text || j.task")}`;
 
 /** The lost: by their own silence, or known to be gone. $2 age (ms), $3 worker_id text[]. */

@@ -38,7 +38,7 @@ export async function expire(
 
 export async function reject(
   means: Means,
-  { graceMs, workerTimeoutMs, chunk }: RejectLimit,
+  { workerId, graceMs, workerTimeoutMs, chunk }: RejectLimit,
 ): Promise<number> {
   const rows = await means.run("reject", [
     chunkSize(chunk),
@@ -46,6 +46,7 @@ export async function reject(
     ...means.changes.telling(false),
     UNKNOWN_TASK,
     storableAgeMs(workerTimeoutMs),
+    workerId,
   ]);
   return swept(means, rows);
 }

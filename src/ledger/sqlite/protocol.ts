@@ -83,6 +83,7 @@ interface Expire {
 }
 interface Reject {
   readonly verb: "reject";
+  readonly workerId: string;
   readonly graceMs: number;
   readonly workerTimeoutMs: number;
   readonly chunk: number;

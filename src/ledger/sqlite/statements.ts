@@ -94,7 +94,7 @@ export const SQL = {
   leave: "DELETE FROM async_workers WHERE worker_id = ?",
   workers: `SELECT ${WORKER_COLUMNS.join(", ")} FROM async_workers
     ORDER BY started_at, worker_id`,
-  livingTasks: "SELECT tasks_json FROM async_workers WHERE last_heartbeat >= ?",
+  living: "SELECT worker_id, tasks_json FROM async_workers WHERE last_heartbeat >= ?",
   /** Forgets a worker that has no running job. Binds its id twice. */
   forgetWorker: `DELETE FROM async_workers WHERE worker_id = ?
     AND NOT EXISTS (SELECT 1 FROM ${RUNNING} AND worker_id = ?)`,

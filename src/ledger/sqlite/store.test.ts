@@ -146,7 +146,7 @@ describe("what waits for the disk", () => {
     },
     { verb: "cancel", jobIds: [newId()] },
     { verb: "expire", waitLimitMs: 0, chunk: 10 },
-    { verb: "reject", graceMs: 0, ...sweep },
+    { verb: "reject", workerId: WORKER, graceMs: 0, ...sweep },
     { verb: "rescue", jobTimeoutMs: 0, goneWorkerIds: [], ...sweep },
   ];
 

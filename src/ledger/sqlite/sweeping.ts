@@ -28,9 +28,11 @@ export function reject(tx: Transaction, operation: OperationOf<"reject">): strin
   const { run, now } = tx;
   const cutoff = toIso(tx.nowMs - Math.max(0, operation.graceMs));
   const rejected: string[] = [];
-  const living = livingTasks(tx, operation.workerTimeoutMs);
+  const living = tx.run.living.all(toIso(tx.nowMs - operation.workerTimeoutMs));
+  if (!living.some(([workerId]) => workerId === operation.workerId)) return [];
+  const runnable = new Set(living.flatMap(([, tasks]) => toTasks(text(tasks))));
   for (const task of [...waitingTasks(run)]) {
-    if (living.has(task)) continue;
+    if (runnable.has(task)) continue;
     const message = cleanText(
       `UnknownTask: no living worker runs the task ${task}`,
       MAX_ERROR_CHARS,
@@ -47,13 +49,6 @@ export function reject(tx: Transaction, operation: OperationOf<"reject">): strin
   }
   tx.count({ queued: -rejected.length, terminal: rejected.length });
   return rejected;
-}
-
-function livingTasks(tx: Transaction, workerTimeoutMs: number): Set<string> {
-  const living = new Set<string>();
-  for (const row of tx.run.livingTasks.all(toIso(tx.nowMs - workerTimeoutMs)))
-    for (const task of toTasks(text(row[0]))) living.add(task);
-  return living;
 }
 
 /** Running jobs that are stuck, one chunk of them, and the workers that are there or lost. */

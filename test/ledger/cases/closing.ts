@@ -45,7 +45,7 @@ export function closingCases({ check, checkShared }: Cases): void {
       workers: () => h.ledger.workers(),
       inspect: () => h.ledger.inspect({ jobTimeoutMs: 1, workerTimeoutMs: 1, chunk: 1 }),
       expire: () => h.ledger.expire({ waitLimitMs: 1, chunk: 1 }),
-      reject: () => h.ledger.reject({ graceMs: 1, workerTimeoutMs: 1, chunk: 1 }),
+      reject: () => h.ledger.reject({ workerId: "w", graceMs: 1, workerTimeoutMs: 1, chunk: 1 }),
       rescue: () => h.ledger.rescue(PATIENT),
       evict: () => h.ledger.evict({ ttlMs: 1, keep: 1, chunk: 1 }),
     };

@@ -104,7 +104,12 @@ function expireCases({ check }: Cases): void {
 }
 
 function rejectCases({ check }: Cases): void {
-  const limit = { graceMs: 5 * MINUTE_MS, workerTimeoutMs: 2 * MINUTE_MS, chunk: 100 };
+  const limit = {
+    workerId: WORKER,
+    graceMs: 5 * MINUTE_MS,
+    workerTimeoutMs: 2 * MINUTE_MS,
+    chunk: 100,
+  };
 
   check("reject ends due jobs of tasks that no living worker runs", async (h) => {
     const echo = await acceptOne(h.ledger, { task: "echo" });
@@ -136,9 +141,22 @@ function rejectCases({ check }: Cases): void {
     await h.ledger.heartbeat(beat(), []);
     await h.age(6 * MINUTE_MS);
     await h.ledger.heartbeat(beat(OTHER_WORKER, { tasks: ["ocr"] }), []);
-    expect(await h.ledger.reject({ ...limit, workerTimeoutMs: 7 * MINUTE_MS })).toBe(0);
-    expect(await h.ledger.reject(limit)).toBe(1);
+    const asked = { ...limit, workerId: OTHER_WORKER };
+    expect(await h.ledger.reject({ ...asked, workerTimeoutMs: 7 * MINUTE_MS })).toBe(0);
+    expect(await h.ledger.reject(asked)).toBe(1);
     expect((await see(h.ledger, jobId)).status).toBe("failed");
+  });
+
+  check("a worker that is not among the living ends nothing", async (h) => {
+    await acceptOne(h.ledger, { task: "echo" });
+    expect(await h.ledger.reject({ ...limit, graceMs: -1 })).toBe(0);
+    await h.ledger.heartbeat(beat(WORKER, { tasks: ["ocr"] }), []);
+    await h.age(6 * MINUTE_MS);
+    expect(await h.ledger.reject(limit)).toBe(0);
+    await h.ledger.heartbeat(beat(OTHER_WORKER, { tasks: ["ocr"] }), []);
+    expect(await h.ledger.reject(limit)).toBe(0);
+    await h.ledger.heartbeat(beat(WORKER, { tasks: ["ocr"] }), []);
+    expect(await h.ledger.reject(limit)).toBe(1);
   });
 
   check("a task name is no part of another", async (h) => {
@@ -154,6 +172,7 @@ function rejectCases({ check }: Cases): void {
       Array.from({ length: 7 }, (_, at) => newJob({ task: `t${String(at % 3)}` })),
     );
     await h.age(6 * MINUTE_MS);
+    await h.ledger.heartbeat(beat(WORKER, { tasks: ["other"] }), []);
     const answers = [];
     for (let round = 0; round < 4; round += 1)
       answers.push(await h.ledger.reject({ ...limit, chunk: 3 }));
@@ -336,9 +355,15 @@ function racingCases({ check, checkShared }: Cases): void {
   check("sweeps and users at once leave every job ended once", async (h) => {
     const jobs = await accept(h.ledger, newJobs(30));
     await h.age(6 * MINUTE_MS);
+    await h.ledger.heartbeat(beat(WORKER, { tasks: ["other"] }), []);
     const [expired, rejected, outcomes] = await Promise.all([
       h.ledger.expire({ waitLimitMs: MINUTE_MS, chunk: 8 }),
-      h.ledger.reject({ graceMs: MINUTE_MS, workerTimeoutMs: MINUTE_MS, chunk: 8 }),
+      h.ledger.reject({
+        workerId: WORKER,
+        graceMs: MINUTE_MS,
+        workerTimeoutMs: MINUTE_MS,
+        chunk: 8,
+      }),
       h.ledger.cancel(jobs.map((job) => job.jobId)),
     ]);
     const cancelled = outcomes.filter((outcome) => outcome.kind === "cancelled").length;

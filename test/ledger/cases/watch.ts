@@ -5,6 +5,7 @@ import type { Ledger } from "../../../src/ledger/ledger.js";
 import {
   accept,
   acceptOne,
+  beat,
   Bell,
   claim,
   claimOf,
@@ -98,7 +99,9 @@ function changeCases({ check, checkShared }: Cases): void {
     expect((await cancelled)?.status).toBe("cancelled");
     await h.age(120_000);
     expect(await h.ledger.expire({ waitLimitMs: 60_000, chunk: 1 })).toBe(1);
-    expect(await h.ledger.reject({ graceMs: 60_000, workerTimeoutMs: 1, chunk: 1 })).toBe(1);
+    await h.ledger.heartbeat(beat(WORKER, { tasks: ["other"] }), []);
+    const limit = { workerId: WORKER, graceMs: 60_000, workerTimeoutMs: 60_000, chunk: 1 };
+    expect(await h.ledger.reject(limit)).toBe(1);
     const statuses = (await Promise.all(others)).map((job) => job?.status);
     expect(statuses.sort()).toEqual(["failed", "timed_out"]);
   });
