@@ -72,7 +72,7 @@ export class Admission {
   constructor(ports: AdmissionPorts) {
     this.#ports = ports;
     const bound = { maxDepth: ports.settings.asyncMaxQueue };
-    this.#batcher = new Batcher((jobs) => ports.ledger.submit(jobs, bound), {
+    this.#batcher = new Batcher((jobs) => ports.ledger.submit(jobs, bound), ports.clock, {
       weigh: ({ payloadJson }) => payloadJson.length,
     });
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { settled } from "../../test/virtual-clock.js";
+import { settled, VirtualClock } from "../../test/virtual-clock.js";
 import { LedgerError } from "../job/errors.js";
 import { Batcher, MAX_WAITING_LISTS } from "./batcher.js";
 
@@ -21,7 +21,7 @@ function held() {
 describe("a batcher", () => {
   test("sends what came in one turn together, and what comes meanwhile with the next call", async () => {
     const { calls, send } = held();
-    const batcher = new Batcher(send);
+    const batcher = new Batcher(send, new VirtualClock());
     const first = Promise.all([batcher.add(1), batcher.add(2)]);
     await settled();
     const second = Promise.all([batcher.add(3), batcher.add(4)]);
@@ -40,7 +40,7 @@ describe("a batcher", () => {
 
   test("keeps its lists within count and weight, and lets a heavy item go alone", async () => {
     const { calls, send } = held();
-    const batcher = new Batcher(send, {
+    const batcher = new Batcher(send, new VirtualClock(), {
       maxItems: 3,
       maxWeight: 10,
       weigh: (item: number) => item,
@@ -56,7 +56,7 @@ describe("a batcher", () => {
 
   test("gives an error to each caller of that call, and to no other", async () => {
     const { calls, send } = held();
-    const batcher = new Batcher(send);
+    const batcher = new Batcher(send, new VirtualClock());
     const failing = Promise.allSettled([batcher.add(1), batcher.add(2)]);
     await settled();
     const later = batcher.add(3);
@@ -69,9 +69,11 @@ describe("a batcher", () => {
 
   test("F1: has nobody wait for a ledger that did not answer those before", async () => {
     const { calls, send } = held();
-    const batcher = new Batcher(send, { maxItems: 1 });
+    const clock = new VirtualClock();
+    const batcher = new Batcher(send, clock, { maxItems: 1 });
     const all = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
     await settled();
+    await clock.advance(15_000);
     const away = new LedgerError("ledger_unavailable", "no answer within 15 s");
     calls[0]?.fail(away);
     expect(await all).toEqual(Array(3).fill({ status: "rejected", reason: away }));
@@ -82,12 +84,33 @@ describe("a batcher", () => {
     expect(calls.map(({ items }) => items)).toEqual([[1], [4]]);
   });
 
+  test("goes on with the next list when one was cut off at once", async () => {
+    const { calls, send } = held();
+    const clock = new VirtualClock();
+    const batcher = new Batcher(send, clock, { maxItems: 1 });
+    const all = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+    await settled();
+    await clock.advance(500);
+    const cut = new LedgerError("ledger_unavailable", "the connection was cut");
+    calls[0]?.fail(cut);
+    await settled();
+    calls[1]?.answer();
+    expect(await all).toEqual([
+      { status: "rejected", reason: cut },
+      { status: "fulfilled", value: 20 },
+    ]);
+  });
+
   test.each([
     { bound: "count", items: MAX_WAITING_LISTS.ofItems * 2, weight: 0 },
     { bound: "weight", items: MAX_WAITING_LISTS.ofWeight, weight: 100 },
   ])("F30: keeps what waits within a bound of $bound", async ({ items, weight }) => {
     const { calls, send } = held();
-    const batcher = new Batcher(send, { maxItems: 2, maxWeight: 100, weigh: () => weight });
+    const batcher = new Batcher(send, new VirtualClock(), {
+      maxItems: 2,
+      maxWeight: 100,
+      weigh: () => weight,
+    });
     const first = batcher.add(0);
     await settled();
     const waiting = Array.from({ length: items }, (_, item) => batcher.add(item));
@@ -105,14 +128,14 @@ describe("a batcher", () => {
   });
 
   test("fails its callers when the answers don't fit the questions", async () => {
-    const batcher = new Batcher<number, number>(() => Promise.resolve([]));
+    const batcher = new Batcher<number, number>(() => Promise.resolve([]), new VirtualClock());
     await expect(batcher.add(1)).rejects.toThrow("a list of 1 was answered with 0 results");
   });
 });
 
 type Step =
   { readonly kind: "add" } | { readonly kind: "end"; readonly which: number; readonly how: How };
-type How = "answer" | "fail" | "away";
+type How = "answer" | "fail" | "cut" | "hung";
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
@@ -122,7 +145,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant("end" as const),
         which: fc.nat(3),
-        how: fc.constantFrom<How>("answer", "answer", "fail", "away"),
+        how: fc.constantFrom<How>("answer", "answer", "fail", "cut", "hung"),
       }),
     },
   ),
@@ -134,7 +157,8 @@ test("whatever happens, each item is answered once, lists are in order, and no m
     fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), async (all, atOnce) => {
       const { calls, send } = held();
       const open = new Set<number>();
-      const batcher = new Batcher(send, { maxItems: 3, atOnce });
+      const clock = new VirtualClock();
+      const batcher = new Batcher(send, clock, { maxItems: 3, atOnce });
       const answered = new Map<number, "resolved" | "rejected">();
       const answer = (item: number, how: "resolved" | "rejected"): void => {
         expect(answered.has(item)).toBe(false);
@@ -149,10 +173,11 @@ test("whatever happens, each item is answered once, lists are in order, and no m
       };
       const end = async (call: number, how: How): Promise<void> => {
         open.delete(call);
+        if (how === "hung") await clock.advance(15_000);
         if (how === "answer") calls[call]?.answer();
         else
           calls[call]?.fail(
-            how === "away" ? new LedgerError("ledger_unavailable", "away") : new Error("broken"),
+            how === "fail" ? new Error("broken") : new LedgerError("ledger_unavailable", "away"),
           );
         await turn();
       };

@@ -5,11 +5,13 @@
  * turn. Lists leave in the order in which their items came.
  *
  * Lists are bounded in count and weight, and so is what waits. When a call fails, each of its callers
- * gets the error. When the ledger could not be reached, all who waited by then get it as well: each
- * list more would wait as long for a ledger that hangs, and the last caller for all of them.
+ * gets the error. When the ledger hung, all who waited by then get it as well: each list more would
+ * wait as long, and the last caller for all of them. One that was cut off at once tells nothing about
+ * the next, which goes over another connection.
  */
 
 import { LedgerError } from "../job/errors.js";
+import type { Clock } from "../runtime/clock.js";
 import { atTurnEnd } from "../runtime/turn.js";
 
 export interface BatchBounds<Item> {
@@ -26,12 +28,14 @@ export interface BatchBounds<Item> {
 export const MAX_BATCH_ITEMS = 500;
 /** A list is copied on its way to the ledger's thread or socket: this bounds what is held twice. */
 export const MAX_BATCH_CHARS = 16 * 1024 * 1024;
+/** A call that fails after this long had no answer. */
+const HUNG_MS = 1_000;
 /**
- * Of what waits, in full lists: 100,000 items, or 1 Gi characters. A ledger that works has them done
+ * Of what waits, in full lists: 100,000 items, or 640 Mi characters. A ledger that works has them done
  * within seconds, fifty submits of 10 MB at once as well; behind one that hangs more would only be
  * kept, to be refused later.
  */
-export const MAX_WAITING_LISTS = { ofItems: 200, ofWeight: 64 } as const;
+export const MAX_WAITING_LISTS = { ofItems: 200, ofWeight: 40 } as const;
 
 /** An item, and who gets its answer: one of the two is called, once. They must not throw. */
 export interface Waiting<Item, Result> {
@@ -42,6 +46,7 @@ export interface Waiting<Item, Result> {
 
 export class Batcher<Item, Result> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #clock: Clock;
   readonly #bounds: BatchBounds<Item>;
   #waiting: Waiting<Item, Result>[] = [];
   #waitingWeight = 0;
@@ -51,9 +56,11 @@ export class Batcher<Item, Result> {
   /** @param send answers one result per item, in order. */
   constructor(
     send: (items: readonly Item[]) => Promise<readonly Result[]>,
+    clock: Clock,
     bounds: Partial<BatchBounds<Item>> = {},
   ) {
     this.#send = send;
+    this.#clock = clock;
     this.#bounds = {
       maxItems: bounds.maxItems ?? MAX_BATCH_ITEMS,
       maxWeight: bounds.maxWeight ?? MAX_BATCH_CHARS,
@@ -100,6 +107,7 @@ export class Batcher<Item, Result> {
     const batch = this.#take();
     this.#underWay += 1;
     this.#schedule();
+    const startedMs = this.#clock.monotonicMs();
     try {
       const results = await this.#send(batch.map(({ item }) => item));
       if (results.length !== batch.length)
@@ -108,7 +116,8 @@ export class Batcher<Item, Result> {
         );
       for (const [index, result] of results.entries()) batch[index]?.resolve(result);
     } catch (error) {
-      const failed = isUnavailable(error) ? batch.concat(this.#takeAll()) : batch;
+      const hung = isUnavailable(error) && this.#clock.monotonicMs() - startedMs >= HUNG_MS;
+      const failed = hung ? batch.concat(this.#takeAll()) : batch;
       for (const waiting of failed) waiting.reject(error);
     } finally {
       this.#underWay -= 1;

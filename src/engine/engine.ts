@@ -115,7 +115,7 @@ class JobtableEngine implements Engine {
     this.tasks = options.tasks;
     const runTimes = new CautiousAverage();
     const faults = new LedgerFaults(logger);
-    const looks = new Batcher<string, Job | null>((ids) => ledger.get(ids));
+    const looks = new Batcher<string, Job | null>((ids) => ledger.get(ids), clock);
     const shared = { ...options, faults, looks, runTimes };
     this.#faults = faults;
     this.#looks = looks;

@@ -16,7 +16,7 @@ const WORKER_TIMEOUT_MS = 10_000;
 function setUp(way: (beat: Ledger["heartbeat"]) => Ledger["heartbeat"] = (beat) => beat) {
   const clock = new VirtualClock();
   const ledger = openMemoryLedger({ clock });
-  const owned = new OwnedJobs(ledger, new Batcher((ids) => ledger.get(ids)));
+  const owned = new OwnedJobs(ledger, new Batcher((ids) => ledger.get(ids), clock));
   const faults = new LedgerFaults(silentLogger);
   const heartbeat = new Heartbeat({
     ledger: { heartbeat: way((worker, jobs) => ledger.heartbeat(worker, jobs)) },

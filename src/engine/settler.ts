@@ -49,7 +49,9 @@ export class Settler {
 
   constructor(ports: SettlerPorts) {
     this.#ports = ports;
-    this.#batcher = new Batcher((list) => ports.ledger.settle(list), { weigh: settlementChars });
+    this.#batcher = new Batcher((list) => ports.ledger.settle(list), ports.clock, {
+      weigh: settlementChars,
+    });
   }
 
   settle(claim: Claim, end: End): Promise<SettleOutcome> {

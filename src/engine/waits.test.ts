@@ -34,7 +34,7 @@ function setUp() {
   const clock = new VirtualClock();
   const connection = new Connection(openMemoryLedger({ clock }));
   const counter = counting(connection.ledger);
-  const looks = new Batcher<string, Job | null>((ids) => counter.ledger.get(ids));
+  const looks = new Batcher<string, Job | null>((ids) => counter.ledger.get(ids), clock);
   const waits = new Waits({ ledger: counter.ledger, looks, clock });
   const submit = async (jobId: string): Promise<void> => {
     const job = { jobId, task: "t", schemaVersion: 1, payloadJson: "{}" };
