@@ -1,6 +1,7 @@
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { settled, VirtualClock } from "../../test/virtual-clock.js";
+import { LedgerError } from "../job/errors.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
 import type { StepReport } from "../plan/step-report.js";
 import type { LookAtPlan, RunView } from "../plan/view.js";
@@ -132,9 +133,15 @@ describe("a phase in a worker", () => {
 
   /** Plans whose looks at the job answer one view after the other. */
   function follow(
-    looks: readonly RunView[],
+    looks: readonly (RunView | LedgerError)[],
     live: boolean,
-  ): { clock: VirtualClock; asked: unknown[]; stdout: PassThrough; code: Promise<number> } {
+  ): {
+    readonly clock: VirtualClock;
+    readonly asked: unknown[];
+    readonly stdout: PassThrough;
+    readonly stderr: PassThrough;
+    readonly code: Promise<number>;
+  } {
     const clock = new VirtualClock();
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const asked: unknown[] = [];
@@ -142,12 +149,13 @@ describe("a phase in a worker", () => {
     const plans = {
       look: (...args: unknown[]) => {
         asked.push(args);
-        return Promise.resolve(left.shift() ?? null);
+        const next = left.shift() ?? null;
+        return next instanceof LedgerError ? Promise.reject(next) : Promise.resolve(next);
       },
       show: (plan: PlanRecord, { jobId }: Pick<LookAtPlan, "jobId"> = {}) =>
         Promise.resolve({
           plan,
-          execute: jobId === JOB ? (looks.at(-1) ?? null) : null,
+          execute: jobId === JOB ? (looks.filter((look) => "status" in look).at(-1) ?? null) : null,
           apply: null,
         }),
     };
@@ -158,7 +166,7 @@ describe("a phase in a worker", () => {
       { plan: PLAN, phase: "execute", jobId: JOB },
       { live },
     );
-    return { clock, asked, stdout, code };
+    return { clock, asked, stdout, stderr, code };
   }
 
   test("is waited for by its job, without a look at what its steps write", async () => {
@@ -171,6 +179,18 @@ describe("a phase in a worker", () => {
       [JOB, { steps: false }],
     ]);
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  test("F1: is waited for while the store restarts; where it stays away the job is named", async () => {
+    const cut = new LedgerError("ledger_unavailable", "the connection is cut");
+    const back = follow([cut, cut, run({ status: "succeeded", finishedAtMs: 2_001 })], false);
+    await back.clock.advance(1_000);
+    expect(await back.code).toBe(0);
+    const away = follow(Array<LedgerError>(1_000).fill(cut), false);
+    const ended = expect(away.code).rejects.toBe(cut);
+    for (let second = 0; second < 70; second += 1) await away.clock.advance(1_000);
+    await ended;
+    expect(String(away.stderr.read())).toContain(`job_${JOB}`);
   });
 
   test("is followed: each look adds what is new", async () => {

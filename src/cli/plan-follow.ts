@@ -14,7 +14,9 @@ import type { PlanView, RunView } from "../plan/view.js";
 import type { Clock } from "../runtime/clock.js";
 import { EXIT, type ExitCode } from "./exit-code.js";
 import { FreshOutput } from "./fresh-output.js";
+import { patiently } from "./follow.js";
 import { cleanLines, filesText, stepFoot, stepHead } from "./plan-text.js";
+import { orNamed } from "./recorded.js";
 import { clean, formatMs, safeJson } from "./text.js";
 import type { PlainInvocation } from "./verb.js";
 
@@ -97,8 +99,20 @@ export interface FollowedPhase {
   readonly jobId: string;
 }
 
-/** Goes with a phase that runs in a worker to its end. @param live whether its steps' output is shown. */
-export async function showPhase(
+/**
+ * Goes with a phase that runs in a worker to its end; a store that restarts meanwhile is waited for, and
+ * whatever ends it early, the job is named. @param live whether its steps' output is shown.
+ */
+export function showPhase(
+  followed: Followed,
+  phase: FollowedPhase,
+  options: { readonly live: boolean },
+): Promise<ExitCode> {
+  const { terminal } = followed.invocation;
+  return orNamed(formatJobId(phase.jobId), terminal, () => goWith(followed, phase, options));
+}
+
+async function goWith(
   { invocation, plans, ledger, clock }: Followed,
   { plan, phase, jobId }: FollowedPhase,
   { live }: { readonly live: boolean },
@@ -112,13 +126,14 @@ export async function showPhase(
   const status = live ? null : terminal.liveStatus();
   try {
     for (;;) {
-      const run = await plans.look(jobId, { steps: live });
+      const run = await patiently(clock, () => plans.look(jobId, { steps: live }));
       if (run === null) throw new Error(`plan ${plan.name} has no ${phase} that was just started`);
       if (live) told.tell(run.steps);
       status?.show(`${formatJobId(run.jobId)} ${STATES[run.status]}`);
       if (isTerminal(run.status)) {
         status?.clear();
-        return printEnd(invocation, await plans.show(plan, { jobId }), phase);
+        const view = await patiently(clock, () => plans.show(plan, { jobId }));
+        return printEnd(invocation, view, phase);
       }
       await changeOf(ledger, jobId, clock);
     }

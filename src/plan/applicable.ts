@@ -5,6 +5,7 @@
 import { JobtableError } from "../job/errors.js";
 import { formatJobId } from "../job/id.js";
 import type { Job } from "../job/job.js";
+import type { Status } from "../job/state.js";
 import type { Ledger } from "../ledger/ledger.js";
 import type { PlanRecord, PlanRun, PlanRunHead } from "../ledger/plan-records.js";
 import { readOutcome, type PhaseOutcome } from "./outcome.js";
@@ -21,8 +22,8 @@ export async function executedRun(
   const run = last === null ? null : await ledger.plans.run(last.jobId, { steps: false });
   if (run === null) throw nothingToApply(plan, "it was not executed yet");
   if (run.outcomeJson === null) {
-    const why = last?.job?.errorMessage ?? "its last execute has no outcome";
-    throw nothingToApply(plan, why);
+    const { status = "succeeded", errorMessage = null } = last?.job ?? {};
+    throw nothingToApply(plan, errorMessage ?? `its last execute ${WITHOUT_OUTCOME[status]}`);
   }
   const outcome = readOutcome(run.outcomeJson);
   const { status, errorMessage } = outcome;
@@ -67,6 +68,14 @@ const WORDS = {
   timed_out: "timed out",
   cancelled: "was cancelled",
 } as const satisfies Record<PhaseOutcome["status"], string>;
+
+/** By its job. */
+const WITHOUT_OUTCOME = {
+  ...WORDS,
+  succeeded: "has no outcome",
+  queued: "waits for a worker",
+  running: "is running",
+} as const satisfies Record<Status, string>;
 
 function executesOf(runs: readonly PlanRunHead[]): PlanRunHead[] {
   return runs.filter(({ phase }) => phase === "execute");

@@ -10,6 +10,7 @@ import type { Ledger } from "../ledger/ledger.js";
 import { systemClock } from "../runtime/clock.js";
 import { idSource, systemRandom } from "../runtime/random.js";
 import { editedSince, findAsked, readAsked, readObject, type PlansHere } from "./asked.js";
+import { systemProcesses } from "../runtime/process-identity.js";
 import { Plans } from "./plans.js";
 
 let scratch: Scratch;
@@ -24,7 +25,7 @@ beforeEach(() => {
   ledger = openMemoryLedger({ clock });
   const self = { host: "here", pid: 1, pidStamp: "" };
   const newId = idSource(clock, systemRandom());
-  const processes = { self, isGone: () => false };
+  const processes = { ...systemProcesses(), self, isGone: () => false };
   const plans = new Plans({ ledger, newId, asyncMaxQueue: 16, processes });
   here = { plans, host: { env: { ...process.env }, clock: systemClock } };
 });
@@ -105,6 +106,9 @@ test("an apply is told of a file that was edited since the execute, or is no pla
   expect(await editedSince(here, plan)).toBe("edited");
   scratch.write(path, "name: [");
   expect(await editedSince(here, plan)).toBe("unreadable");
+  // What is wrong with the workspace is told by the apply itself.
+  file(path, { workspace: scratch.path("nowhere") });
+  expect(await editedSince(here, plan)).toBeNull();
   rmSync(path);
   expect(await editedSince(here, plan)).toBeNull();
 });

@@ -6,10 +6,9 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { JobtableError } from "../job/errors.js";
+import { JobtableError, LedgerError } from "../job/errors.js";
 import { MAX_PATH_BYTES } from "../job/limits.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
-import { systemProcesses } from "../runtime/process-identity.js";
 import type { Fit } from "./apply/apply.js";
 import type { PlanFile } from "./file/define.js";
 import { planFromObject } from "./file/from-object.js";
@@ -127,10 +126,9 @@ export async function editedSince(
     if (now === undefined) return null;
     return isDeepStrictEqual([now.apply, now.env], [apply, env]) ? null : "edited";
   } catch (error) {
-    if (isUnreadable(error)) return "unreadable";
-    // The apply says it itself.
-    if (error instanceof JobtableError && error.code === "nothing_to_apply") return null;
-    throw error;
+    if (!(error instanceof JobtableError) || error instanceof LedgerError) throw error;
+    // Of what else there may be the apply says it itself.
+    return error.code === "invalid_plan" ? "unreadable" : null;
   }
 }
 
@@ -145,7 +143,7 @@ export async function checkApply(
 ): Promise<CheckedApply> {
   const { definition, patch, outcome } = await plans.applicable(plan);
   const workspace = await openWorkspace(definition.workspace, host);
-  await workspace.requireSettled(systemProcesses());
+  await workspace.requireSettled(plans.holderEnds());
   return { fit: await workspace.checkApply(patch), files: outcome.files };
 }
 

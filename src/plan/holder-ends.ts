@@ -3,16 +3,11 @@
  * another machine, the store knows: a holder whose job has ended has released the lock, is gone, or was
  * taken for lost. A job that this store does not know may be another store's, and live.
  */
-import { formatJobId, parseJobId } from "../job/id.js";
 import { isTerminal } from "../job/state.js";
 import type { Ledger } from "../ledger/ledger.js";
 import type { Processes } from "../runtime/process-identity.js";
-import type { HolderEnds, LockHolder } from "./apply/lock.js";
-
-/** The job that a lock is held for; null: none. */
-export function jobOf({ purpose }: LockHolder): string | null {
-  return parseJobId(formatJobId(purpose));
-}
+import { jobOf } from "./apply/busy.js";
+import type { HolderEnds } from "./apply/lock.js";
 
 export function holderEnds(
   ledger: Pick<Ledger, "plans" | "get">,

@@ -1,12 +1,11 @@
 /** How a phase ends that does not succeed. The name stands before the colon of the job's error. */
 import { JobtableError, LedgerError } from "../job/errors.js";
-import { formatJobId, formatPlanId } from "../job/id.js";
+import { formatPlanId } from "../job/id.js";
 import { describe } from "../task/failure.js";
-import { WorkspaceBusy } from "./apply/busy.js";
+import { holderText, WorkspaceBusy } from "./apply/busy.js";
 import type { FileConflict } from "./apply/conflicts.js";
 import type { Edited } from "./apply/journal.js";
 import type { BusyLock } from "./apply/lock.js";
-import { jobOf } from "./holder-ends.js";
 import { editedNote } from "./outcome.js";
 
 type Name = "StepFailed" | "PatchConflict" | "WorkspaceBusy" | "PlanGone" | "PlanRefused";
@@ -34,15 +33,8 @@ export function patchConflict(conflicts: readonly FileConflict[]): PhaseFailed {
   );
 }
 
-export function workspaceBusy({ holder, folder }: BusyLock): PhaseFailed {
-  const { owner } = holder;
-  const jobId = jobOf(holder);
-  const host = owner.host.split("/")[0] ?? "";
-  return new PhaseFailed(
-    "WorkspaceBusy",
-    `another process has the workspace: ${jobId === null ? "a recovery" : formatJobId(jobId)}, in process ${String(owner.pid)} of ${host}; ` +
-      `if that process is no more, remove ${JSON.stringify(folder)}`,
-  );
+export function workspaceBusy(busy: BusyLock): PhaseFailed {
+  return new PhaseFailed("WorkspaceBusy", `another process has the workspace: ${holderText(busy)}`);
 }
 
 /** A phase whose patch was taken back from files that somebody had edited meanwhile. */

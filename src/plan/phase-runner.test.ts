@@ -220,6 +220,12 @@ describe("a workspace that another process holds", () => {
   const BUSY =
     /^WorkspaceBusy: .*: job_01J0000000000000000000000X, in process \d+ of elsewhere; .*remove ".*\/lock\/1"$/;
 
+  /** Its run is kept for longer than the job. */
+  async function jobOver(): Promise<void> {
+    const definitionJson = JSON.stringify(plan("", "true"));
+    await ledger.plans.begin({ jobId: OTHER, planId: PLAN, phase: "apply", definitionJson });
+  }
+
   test("is not copied half-applied, nor applied to; its last commit is", async () => {
     expect(reasonOf(await ran("execute", plan("true")))).toMatch(BUSY);
     expect(reasonOf(await ran("apply", plan("true")))).toMatch(BUSY);
@@ -229,16 +235,20 @@ describe("a workspace that another process holds", () => {
 
   test("is not said to fit a patch, or not to", async () => {
     const plans = new Plans({ ledger, newId, asyncMaxQueue: 1, processes: systemProcesses() });
-    const check = checkApply({ plans, host: scratch.host }, await plans.find("p"));
-    await expect(check).rejects.toMatchObject({
+    const checking = async (): Promise<unknown> =>
+      checkApply({ plans, host: scratch.host }, await plans.find("p"));
+    await expect(checking()).rejects.toMatchObject({
       code: "apply_failed",
-      message: "another plan is being applied to the workspace: wait for it",
+      message: expect.stringMatching(
+        /^another process has the workspace, wait for it: job_01J0000000000000000000000X, .*\/lock\/1"$/,
+      ) as string,
     });
+    await jobOver();
+    await expect(checking()).rejects.toThrow("was cut short");
   });
 
   test("is taken over once its job is known to have ended", async () => {
-    const definitionJson = JSON.stringify(plan("", "true"));
-    await ledger.plans.begin({ jobId: OTHER, planId: PLAN, phase: "apply", definitionJson });
+    await jobOver();
     const { ending } = await ran("execute", plan('test "$(cat a)" = 1'));
     expect(ending.status).toBe("fulfilled");
     expect(readFileSync(join(root, "a"), "utf8")).toBe("1\n");

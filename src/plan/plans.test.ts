@@ -3,7 +3,7 @@ import { isTerminal } from "../job/state.js";
 import type { Ledger } from "../ledger/ledger.js";
 import { KEPT_RUNS } from "../ledger/plan-records.js";
 import { openMemoryLedger } from "../ledger/memory/memory-ledger.js";
-import type { ProcessIdentity } from "../runtime/process-identity.js";
+import { systemProcesses, type ProcessIdentity } from "../runtime/process-identity.js";
 import { idSource, systemRandom } from "../runtime/random.js";
 import { VirtualClock } from "../../test/virtual-clock.js";
 import type { PlanDefinition } from "./definition.js";
@@ -41,7 +41,8 @@ function another(
   asyncMaxQueue = 16,
   gone?: ProcessIdentity,
 ): Plans {
-  const processes = { self: HERE, isGone: ({ pid }: ProcessIdentity) => pid === gone?.pid };
+  const isGone = ({ pid }: ProcessIdentity): boolean => pid === gone?.pid;
+  const processes = { ...systemProcesses(), self: HERE, isGone };
   return new Plans({ ledger, newId: idSource(clock, systemRandom()), asyncMaxQueue, processes });
 }
 
@@ -155,6 +156,16 @@ describe("a phase in place whose process is gone", () => {
     expect((await execute(later)).kind).toBe("held");
   });
 
+  test("is cancelled by who asks for that, and is told to him", async () => {
+    const parts = rig();
+    await parts.plans.execute({ definition: DEFINITION, file: null }, place);
+    const later = another(parts, 16, HERE);
+    expect(await later.cancel(await later.find("rename"))).toMatchObject({
+      kind: "cancelled",
+      job: { jobId: place.jobId },
+    });
+  });
+
   test("holds while it runs: its worker's silence tells", async () => {
     const parts = rig();
     await parts.plans.execute({ definition: DEFINITION, file: null }, place);
@@ -219,6 +230,18 @@ describe("what may be applied", () => {
     await expect(plans.apply(plan)).rejects.toThrow("its last execute failed: StepFailed: no");
     expect(await plans.diff(plan)).toEqual(new Uint8Array([1]));
     expect(await plans.newestPatch(plan)).toMatchObject({ appliedJobId: null });
+  });
+
+  test("is nothing after an execute that was cancelled before it ran, or that still waits", async () => {
+    const { ledger, plans } = rig();
+    await started(execute(plans));
+    const plan = await plans.find("rename");
+    await expect(plans.applicable(plan)).rejects.toThrow(/its last execute waits for a worker$/);
+    await plans.cancel(plan);
+    await expect(plans.applicable(plan)).rejects.toThrow(/its last execute was cancelled$/);
+    const [job] = await ledger.get([await started(execute(plans))]);
+    await ledger.claim({ workerId: WORKER, tasks: [job?.task ?? ""], limit: 1 });
+    await expect(plans.applicable(plan)).rejects.toThrow(/its last execute is running$/);
   });
 
   test("is nothing after an execute whose worker was lost", async () => {

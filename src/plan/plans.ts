@@ -16,8 +16,10 @@ import type { CancelOutcome, Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { PlanRecord } from "../ledger/plan-records.js";
 import type { Processes } from "../runtime/process-identity.js";
 import { executedRun, newestPatch, nothingToApply, type NewestPatch } from "./applicable.js";
+import type { HolderEnds } from "./apply/lock.js";
 import { askedBy, askerOf } from "./asker.js";
 import type { PlanDefinition } from "./definition.js";
+import { holderEnds } from "./holder-ends.js";
 import { planOfFile, seenPlan, unknownPlan } from "./find-plan.js";
 import type { PhaseOutcome } from "./outcome.js";
 import { runOf, viewOf, type LookAtPlan, type PlanView, type RunView } from "./view.js";
@@ -29,7 +31,7 @@ const LOOKS_AT_ONCE = 8;
 export interface PlansPorts {
   readonly ledger: Ledger;
   readonly newId: () => string;
-  readonly processes: Pick<Processes, "self" | "isGone">;
+  readonly processes: Processes;
   /** Bound on queued + running, for phases that wait for a worker. */
   readonly asyncMaxQueue: number;
   /** Where the process has one that serves: its jobs are counted, and its maintenance learns of them. */
@@ -149,6 +151,11 @@ export class Plans {
     return { definition: JSON.parse(run.definitionJson) as PlanDefinition, outcome, patch };
   }
 
+  /** How to know that whoever holds a workspace is over. */
+  holderEnds(): HolderEnds {
+    return holderEnds(this.#ports.ledger, this.#ports.processes);
+  }
+
   /** The newest patch of the plan, whatever came of it later; null where there is none. */
   async diff(plan: PlanRecord): Promise<Uint8Array | null> {
     return (await this.newestPatch(plan))?.patch ?? null;
@@ -185,9 +192,9 @@ export class Plans {
 
   /** Of the phase that waits or runs; null where none does. */
   async cancel(plan: PlanRecord): Promise<CancelOutcome | null> {
-    const holder = await this.#holder(plan.planId);
-    if (holder === null) return null;
-    const [outcome] = await this.#ports.ledger.cancel([holder.jobId]);
+    const job = await this.#open(plan.planId);
+    if (job === null) return null;
+    const [outcome] = await this.#ports.ledger.cancel([job.jobId]);
     return outcome ?? null;
   }
 
@@ -226,7 +233,7 @@ export class Plans {
 
   /** Submits a job that comes after the newest one of its plan, which must have ended. */
   async #submitNext(job: NewJob & { readonly planId: string }, inPlace: boolean): Promise<Next> {
-    for (let before = await this.#newest(job.planId); ;) {
+    for (let before = await this.#first({ planId: job.planId }); ;) {
       const key = `plan ${job.planId} after ${before?.jobId ?? "nothing"}`;
       const keyed = { ...job, idempotency: { key, fingerprint: job.jobId } };
       const outcome = await this.#submit(keyed, inPlace);
@@ -253,11 +260,15 @@ export class Plans {
 
   async #holder(planId: string): Promise<Job | null> {
     for (;;) {
-      const job = await this.#first({ planId, statuses: ["queued", "running"] });
+      const job = await this.#open(planId);
       if (job === null || !(await this.#isOrphan(job))) return job;
       // Claimed after all, it runs: then it holds.
       await this.#ports.ledger.cancel([job.jobId]);
     }
+  }
+
+  #open(planId: string): Promise<Job | null> {
+    return this.#first({ planId, statuses: ["queued", "running"] });
   }
 
   /** Whether it waits for a process that is gone. */
@@ -266,10 +277,6 @@ export class Plans {
     const payloadJson = await this.#ports.ledger.payload(jobId);
     const asker = payloadJson === null ? null : askerOf(payloadJson);
     return asker !== null && this.#ports.processes.isGone(asker);
-  }
-
-  async #newest(planId: string): Promise<Job | null> {
-    return this.#first({ planId });
   }
 
   /** Pages may be empty. */

@@ -389,7 +389,9 @@ describe("apply", () => {
     const held = { holder: { owner, purpose: "a1" }, folder: join(root, ".git/jobtable/lock/1") };
     expect(await two.apply(patch, { id: "a2", owner, isGone })).toEqual({ kind: "busy", ...held });
     await expect(two.recover({ owner, isGone })).rejects.toMatchObject(held);
-    await expect(two.requireSettled({ isGone })).rejects.toThrow("is being applied");
+    await expect(two.requireSettled({ isGone })).rejects.toThrow(
+      "another process has the workspace",
+    );
     await there.rollBack();
     await two.requireSettled({ isGone });
     await (await applied(two, patch, "a2")).commit();
