@@ -85,6 +85,30 @@ describe("a beat that gets no answer", () => {
     await heartbeat.stop();
   });
 
+  test("is a fault when the next has none either, and none when it only comes late", async () => {
+    const { way, beatsOf, swallowed } = swallowing((n) => n > 1);
+    const { clock, heartbeat, faults } = setUp(way);
+    await heartbeat.start();
+    const nextDue = (): Promise<void> => clock.advance(Math.ceil(heartbeat.intervalMs));
+    await nextDue();
+    for (const slow of [0, 1, 2]) {
+      await nextDue();
+      expect(beatsOf.length).toBe(slow + 3);
+      expect(faults.has("heartbeat")).toBe(false);
+      swallowed[slow]?.();
+      await settled();
+      expect(heartbeat.lastBeatMs).toBe(clock.nowMs());
+    }
+    await nextDue();
+    expect(faults.has("heartbeat")).toBe(false);
+    await nextDue();
+    expect(faults.has("heartbeat")).toBe(true);
+    const stopping = heartbeat.stop();
+    for (const answer of swallowed) answer();
+    await stopping;
+    expect(faults.has("heartbeat")).toBe(false);
+  });
+
   test("does not use up the connections where none is answered, and goes on when they are", async () => {
     const { way, beatsOf, swallowed } = swallowing((n) => n > 1);
     const { clock, heartbeat, faults } = setUp(way);

@@ -5,8 +5,9 @@
  * One beat is under way at a time; who asks meanwhile gets the next one. Beats go on until `stop`,
  * which is called after the last job has ended. A failed beat is tried again soon, and changes
  * nothing: only an answer can tell that a job was lost. One that is not answered when the next is due
- * counts as failed, since its connection may be dead and another one may not be; an answer that comes
- * later is dropped, and the next one says the same.
+ * is not waited for, since its connection may be dead and another one may not be; what a later answer
+ * says is dropped, as the next one says the same. Such a beat may only be slow: it is two of them in a
+ * row that make a fault.
  */
 import { LedgerError } from "../job/errors.js";
 import type { HeartbeatAnswer, JobBeat, Ledger, WorkerBeat } from "../ledger/ledger.js";
@@ -47,6 +48,8 @@ export class Heartbeat {
   #cancelTimer: (() => void) | null = null;
   #dueMs = Infinity;
   #lastWallMs: number | null = null;
+  /** The last beat was not answered in time, nor has any been since. */
+  #isLate = false;
   #started = false;
   #stopped = false;
 
@@ -110,9 +113,11 @@ export class Heartbeat {
     this.#beating = this.#send(limitMs).then(
       () => this.#ended(true, this.intervalMs),
       (error: unknown) => {
-        this.#ports.faults.failed("heartbeat", error);
+        const isLate = error instanceof LateAnswer;
+        if (!isLate || this.#isLate) this.#ports.faults.failed("heartbeat", error);
+        this.#isLate = isLate;
         // A late one has used up the pause.
-        return this.#ended(false, error instanceof LateAnswer ? 0 : retryMs);
+        return this.#ended(false, isLate ? 0 : retryMs);
       },
     );
     return this.#beating;
@@ -126,7 +131,7 @@ export class Heartbeat {
 
   /** @param limitMs how long its answer is waited for; null: as long as the ledger does itself. */
   async #send(limitMs: number | null): Promise<void> {
-    const { clock, owned, faults } = this.#ports;
+    const { clock, owned } = this.#ports;
     this.#dueMs = Infinity;
     const { beats, of } = owned.beats();
     let answer: HeartbeatAnswer;
@@ -139,14 +144,20 @@ export class Heartbeat {
       owned.unanswered(beats, of);
       throw error;
     }
-    this.#lastWallMs = clock.nowMs();
-    faults.worked("heartbeat");
     owned.answered(answer, of);
   }
 
   #call(beats: readonly JobBeat[]): Promise<HeartbeatAnswer> {
-    const { ledger, describe } = this.#ports;
-    const call = ledger.heartbeat(describe(), beats).finally(() => this.#open.delete(call));
+    const { ledger, clock, faults, describe } = this.#ports;
+    const call = ledger
+      .heartbeat(describe(), beats)
+      .then((answer) => {
+        this.#lastWallMs = clock.nowMs();
+        this.#isLate = false;
+        faults.worked("heartbeat");
+        return answer;
+      })
+      .finally(() => this.#open.delete(call));
     this.#open.add(call);
     return call;
   }
