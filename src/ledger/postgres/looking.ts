@@ -98,11 +98,12 @@ export async function list(run: RunStatement, query: ListQuery): Promise<JobPage
   if (planId !== undefined) return filtered(await run("listPlan", [...filter, planId]), size);
   if (statuses === undefined && task === undefined)
     return page(await run("list", [below, size + 1]), size, null);
-  if (statuses?.every((status) => !isTerminal(status)) === true) {
-    const live = [below, size + 1, textArray(statuses), task ?? null];
-    return page(await run("listLive", live), size, null);
-  }
-  return filtered(await run("listFiltered", filter), size);
+  const near = filtered(await run("listFiltered", filter), size);
+  const isWhole = near.jobs.length === size || near.nextCursor === undefined;
+  if (isWhole || statuses?.some(isTerminal) !== false) return near;
+  // They are few, or far below: among the newest a long queue would have filled the page.
+  const live = [below, size + 1, textArray(statuses), task ?? null];
+  return page(await run("listLive", live), size, null);
 }
 
 /** @param rows each with the last id that was looked at before a job, or before nulls. */
