@@ -49,7 +49,7 @@ export async function open(place: Place): Promise<Peer> {
     },
     async work(onRun) {
       const runner = await graphile.run({
-        preset: { worker: { connectionString, logger, ...BEST } },
+        preset: { worker: { connectionString, logger, ...(place.plain === true ? {} : BEST) } },
         taskList: {
           noop: async (received: Input) => {
             onRun(received.n);

@@ -14,6 +14,8 @@ export interface Place {
   readonly bound?: number;
   /** The product alone: how many ended jobs are kept; default: its own. */
   readonly kept?: number;
+  /** graphile-worker alone: as it is without settings, rather than for many jobs at once. */
+  readonly plain?: boolean;
 }
 
 export interface Input {
