@@ -1,5 +1,5 @@
 /** What a run did and found, as a block of lines. */
-import type { Outcome } from "./run.js";
+import { FAULTS_FILE, type Outcome } from "./run.js";
 
 /** More of one kind say nothing new. */
 const SHOWN_FAULTS = 20;
@@ -45,8 +45,10 @@ function verdict({ faults, folder }: Outcome): string {
   if (faults.length === 0) return "the books balance";
   const shown = faults.slice(0, SHOWN_FAULTS).map((fault) => `\n    - ${fault}`);
   const more =
-    faults.length > SHOWN_FAULTS ? `\n    and ${count(faults.length - SHOWN_FAULTS)} more` : "";
-  return `THE BOOKS DO NOT BALANCE; logs and journal in ${String(folder)}${shown.join("")}${more}`;
+    faults.length > SHOWN_FAULTS
+      ? `\n    and ${count(faults.length - SHOWN_FAULTS)} more in ${FAULTS_FILE}`
+      : "";
+  return `THE BOOKS DO NOT BALANCE; logs, journal and ${FAULTS_FILE} in ${String(folder)}${shown.join("")}${more}`;
 }
 
 function listed(counts: ReadonlyMap<string, number>): string {

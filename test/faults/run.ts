@@ -1,7 +1,7 @@
 /**
  * One scenario on one store, from an empty ledger to balanced books. Processes, server, disk and folder
  * are gone when it is over, whatever happened; where the books do not balance, the folder with the
- * logs and the journal is kept for whoever looks into it.
+ * logs, the journal and a list of all that is wrong is kept for whoever looks into it.
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,6 +23,9 @@ import { Fleet } from "./processes/fleet.js";
 import type { Scenario } from "./scenario.js";
 import { RunStage } from "./stage.js";
 import { openStore, type Store, type StoreKind } from "./stores/store.js";
+
+/** All that does not balance, a line each, in the folder that is kept. */
+export const FAULTS_FILE = "faults.txt";
 
 export interface RunOptions {
   readonly scenario: Scenario;
@@ -67,6 +70,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   try {
     const outcome = await inFolder(folder, options);
     keep = outcome.faults.length > 0;
+    if (keep) writeFileSync(join(folder, FAULTS_FILE), `${outcome.faults.join("\n")}\n`);
     return { ...outcome, folder: keep ? folder : null };
   } catch (error) {
     throw new Error(`${options.scenario.name} on ${options.kind} broke off; see ${folder}`, {

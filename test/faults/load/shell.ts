@@ -48,12 +48,11 @@ export class Shell {
     for (let tries = 0; tries < TRIES && !over(); tries += 1) {
       const { code, stdout, stderr } = await this.#fleet.run(args);
       if (over()) return null;
-      if (code === UNREACHABLE) {
-        this.unreachable += 1;
-        if (JOB_ID.test(stderr)) this.faults.push(`submit --wait gave up: ${stderr.trim()}`);
-      }
+      if (code === UNREACHABLE) this.unreachable += 1;
       // The queue was full: nothing is printed then.
       else if (code !== FAILED || stdout !== "") return this.#answer(plan, code, stdout);
+      // Also when the job was forgotten meanwhile: none is, as long as somebody may look.
+      if (JOB_ID.test(stderr)) this.faults.push(`submit --wait gave up: ${stderr.trim()}`);
     }
     if (!over()) this.faults.push(`the shell could not submit job ${String(plan.part.n)}`);
     return null;
