@@ -58,8 +58,8 @@ export async function sweepSandboxes({
   sandboxRoot = defaultSandboxRoot(),
 }: Pick<SweepPorts, "ledger" | "logger" | "processes" | "sandboxRoot">): Promise<void> {
   try {
-    const { isGone } = holderEnds(ledger, processes);
-    for (const { fault, ...sandbox } of await cleanSandboxes({ root: sandboxRoot, isGone }))
+    const ends = holderEnds(ledger, processes);
+    for (const { fault, ...sandbox } of await cleanSandboxes({ root: sandboxRoot, ends }))
       if (fault === null) logger.info(sandbox, "removed the sandbox of a process that is gone");
       else logger.warn({ ...sandbox, err: fault }, "the sandbox of a process that is gone stays");
   } catch (error) {

@@ -8,6 +8,9 @@ import { MAIN, Process, scratch } from "./server.js";
 // Some read images, or start a dozen processes.
 vi.setConfig({ testTimeout: 240_000 });
 
+/** One that never ends would hold up the whole run. */
+const BOUNDED = { timeout: 180_000, killSignal: "SIGKILL" } as const;
+
 const PROJECT = resolve(import.meta.dirname, "../..");
 
 function page(path: string): string {
@@ -55,6 +58,7 @@ test("the commands and files of docs/plans.md, in the example's workspace", asyn
       cwd: from,
       env,
       encoding: "utf8",
+      ...BOUNDED,
     });
     expect(done.status, `${command}\n${done.stdout}${done.stderr}`).toBe(0);
     return done.stdout;
@@ -98,6 +102,7 @@ test("the commands of examples/plans/README.md, one after the other", () => {
     cwd: PROJECT,
     env,
     encoding: "utf8",
+    ...BOUNDED,
   });
   expect(status, stdout + stderr).toBe(0);
   expect(stdout).toContain("# pass 1");

@@ -12,7 +12,8 @@
  *
  * A holder is over when its process is gone for certain. Of one in another container or on another
  * machine nobody here can tell; but it holds the lock for a job, and releases it before that ends. So once
- * that job has ended it is gone, or has lost its job to its own silence. The latter may still wake up, so
+ * that job has ended it is gone, has lost its job to its own silence, or has taken longer to put things
+ * back than a cancelled job is waited for (`TAKE_BACK_MS`). The latter two may still go on, so
  * a holder looks whether the lock is still its own before each change (`fenced`). What it does between
  * that look and the change can't be held up, nor can the steps of its plan; one that is known to run is
  * never taken for over.

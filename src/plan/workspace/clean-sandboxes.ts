@@ -1,7 +1,11 @@
-/** Removes the sandboxes that dead processes left behind. Safe when several processes do it at once. */
+/**
+ * Removes the sandboxes that dead processes left behind: of those that nobody here can see, such as one of
+ * a container that was started again with its files, once their job has ended. Safe when several
+ * processes do it at once.
+ */
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { Processes } from "../../runtime/process-identity.js";
+import type { HolderEnds } from "../apply/lock.js";
 import { orNull } from "../../runtime/error-code.js";
 import { isIdentity } from "./identity.js";
 import {
@@ -22,11 +26,11 @@ export interface Cleaned {
 
 /**
  * @param root the folder for sandboxes; not there is fine.
- * @param isGone certain that the owner has ended; false for one of another host.
+ * @param ends how to know that the owner has ended.
  */
 export async function cleanSandboxes(options: {
   readonly root: string;
-  readonly isGone: Processes["isGone"];
+  readonly ends: HolderEnds;
 }): Promise<Cleaned[]> {
   const root = await realpath(options.root).catch(() => null);
   if (root === null) return [];
@@ -35,7 +39,7 @@ export async function cleanSandboxes(options: {
     if (!name.endsWith(".json")) continue;
     const id = basename(name, ".json");
     const record = await readRecord(join(root, name));
-    if (record === null || !options.isGone(record.owner)) continue;
+    if (record === null || !(await isOver(record, options.ends))) continue;
     const fault = await removeSandbox(sandboxPlace(root, id, record.commonDir)).then(
       () => null,
       (error: unknown) => error,
@@ -49,18 +53,23 @@ export async function cleanSandboxes(options: {
  * After a power cut all of a root in memory is gone, and git's folder for what was in it is not. Those of
  * dead processes whose sandbox is not there any more are removed.
  */
-export async function forgetLost(commonDir: string, isGone: Processes["isGone"]): Promise<void> {
+export async function forgetLost(commonDir: string, ends: HolderEnds): Promise<void> {
   const worktrees = join(commonDir, "worktrees");
   for (const id of await readdir(worktrees).catch(() => [])) {
     const gitDir = join(worktrees, id);
     const record = await readRecord(join(gitDir, RECORD_COPY));
-    if (record === null || !isGone(record.owner)) continue;
+    if (record === null || !(await isOver(record, ends))) continue;
     const gitdir = await readFile(join(gitDir, "gitdir"), "utf8").catch(() => "");
     const dir = folderIn(gitdir, gitDir);
     if (dir === null || basename(dir) !== id) continue;
     const isLost = (await orNull(lstat(dir), "ENOENT", "ENOTDIR")) === null;
     if (isLost) await removeSandbox(sandboxPlace(dirname(dir), id, commonDir));
   }
+}
+
+async function isOver({ owner, jobId }: SandboxRecord, ends: HolderEnds): Promise<boolean> {
+  if (ends.isGone(owner)) return true;
+  return jobId !== undefined && (await ends.isOver?.({ owner, purpose: jobId })) === true;
 }
 
 /** Null: it went meanwhile, or nobody knows what it is, and then it is left alone. */
@@ -78,5 +87,6 @@ function isRecord(value: unknown): value is SandboxRecord {
   if (!("version" in value) || value.version !== 1) return false;
   if (!("workspace" in value) || typeof value.workspace !== "string") return false;
   if (!("commonDir" in value) || typeof value.commonDir !== "string") return false;
+  if ("jobId" in value && typeof value.jobId !== "string") return false;
   return "owner" in value && isIdentity(value.owner);
 }

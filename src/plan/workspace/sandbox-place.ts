@@ -28,6 +28,8 @@ export interface SandboxPlace {
 export interface SandboxRecord {
   readonly version: 1;
   readonly owner: ProcessIdentity;
+  /** What it was made for; an older version wrote none. */
+  readonly jobId?: string | undefined;
   /** Root of the working tree that it was made for. */
   readonly workspace: string;
   readonly commonDir: string;

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SmallDisk } from "../../../test/faults/stores/small-disk.js";
 import { gitState, gitView, Scratch, snapshot } from "../../../test/plan/scratch.js";
 import { systemProcesses } from "../../runtime/process-identity.js";
+import type { LockHolder } from "../apply/lock.js";
 import { cleanSandboxes } from "./clean-sandboxes.js";
 import type { Sandbox, SandboxOptions } from "./sandbox.js";
 import { openWorkspace } from "./workspace.js";
@@ -701,14 +702,28 @@ describe("sandboxes of dead processes", () => {
     mkdirSync(join(lost.dir, "closed"));
     writeFileSync(join(lost.dir, "closed/x"), "");
     chmodSync(join(lost.dir, "closed"), 0o500);
-    expect(await cleanSandboxes({ root: sandboxes, isGone })).toEqual([
+    expect(await cleanSandboxes({ root: sandboxes, ends: { isGone } })).toEqual([
       { id: lost.id, workspace: root, fault: null },
     ]);
     expect(existsSync(lost.dir)).toBe(false);
     expect(readdirSync(join(root, ".git/worktrees")).sort()).toEqual([foreign.id, mine.id].sort());
-    expect(await cleanSandboxes({ root: sandboxes, isGone })).toEqual([]);
+    expect(await cleanSandboxes({ root: sandboxes, ends: { isGone } })).toEqual([]);
     expect((await mine.collect()).files).toEqual([]);
     expect(readdirSync(sandboxes)).toHaveLength(6);
+  });
+
+  test("are removed where nobody can see the process, once the job has ended that they were made for", async () => {
+    const root = scratch.repository("r", { a: "a\n" });
+    const foreign = { ...dead, host: "elsewhere" };
+    const recover = { owner: foreign, isGone };
+    const ended = await open(root, { owner: foreign, recover: { ...recover, jobId: "ended" } });
+    await open(root, { owner: foreign, recover: { ...recover, jobId: "runs" } });
+    await open(root, { owner: foreign });
+    const isOver = ({ purpose }: LockHolder): Promise<boolean> =>
+      Promise.resolve(purpose === "ended");
+    expect(await cleanSandboxes({ root: sandboxes, ends: { isGone, isOver } })).toEqual([
+      { id: ended.id, workspace: root, fault: null },
+    ]);
   });
 
   test("are removed when their repository is gone, or git's folder for them or theirs is", async () => {
@@ -723,7 +738,7 @@ describe("sandboxes of dead processes", () => {
     rmSync(scratch.path("r1"), { recursive: true });
     rmSync(scratch.path("r2/.git/worktrees", half.id, "gitdir"));
     rmSync(pulled.dir, { recursive: true });
-    expect(await cleanSandboxes({ root: sandboxes, isGone })).toHaveLength(4);
+    expect(await cleanSandboxes({ root: sandboxes, ends: { isGone } })).toHaveLength(4);
     expect(readdirSync(sandboxes)).toEqual([]);
     for (const name of ["r2", "r3", "r4"])
       expect(existsSync(scratch.path(name, ".git/worktrees"))).toBe(false);
@@ -735,17 +750,17 @@ describe("sandboxes of dead processes", () => {
     scratch.write(join(sandboxes, "x.json"), "{");
     scratch.write(join(sandboxes, "y.json"), JSON.stringify({ version: 1, owner: {} }));
     mkdirSync(join(sandboxes, "z"));
-    expect(await cleanSandboxes({ root: sandboxes, isGone })).toHaveLength(1);
+    expect(await cleanSandboxes({ root: sandboxes, ends: { isGone } })).toHaveLength(1);
     expect(existsSync(sandbox.dir)).toBe(false);
     expect(readdirSync(sandboxes).sort()).toEqual(["x.json", "y.json", "z"]);
-    expect(await cleanSandboxes({ root: scratch.path("nowhere"), isGone })).toEqual([]);
+    expect(await cleanSandboxes({ root: scratch.path("nowhere"), ends: { isGone } })).toEqual([]);
   });
 
   test("a work tree of the user's with the same name stays", async () => {
     const root = scratch.repository("r", { a: "a\n" });
     const sandbox = await open(root, { owner: dead });
     writeFileSync(join(root, ".git/worktrees", sandbox.id, "gitdir"), "/mnt/usb/.git\n");
-    await cleanSandboxes({ root: sandboxes, isGone });
+    await cleanSandboxes({ root: sandboxes, ends: { isGone } });
     expect(readdirSync(join(root, ".git/worktrees"))).toEqual([sandbox.id]);
   });
 
@@ -770,7 +785,7 @@ describe("sandboxes of dead processes", () => {
     const other = await open(root, { owner: dead, name: "b" });
     // As files of another user would: nobody removes a folder as a file.
     scratch.write(join(sandboxes, `${stuck.id}.json.new`, "x"), "");
-    const cleaned = await cleanSandboxes({ root: sandboxes, isGone });
+    const cleaned = await cleanSandboxes({ root: sandboxes, ends: { isGone } });
     expect(cleaned).toEqual([
       { id: stuck.id, workspace: root, fault: expect.any(Error) as Error },
       { id: other.id, workspace: root, fault: null },
@@ -782,7 +797,7 @@ describe("sandboxes of dead processes", () => {
     const root = scratch.repository("r", { a: "a\n" });
     await open(root, { owner: dead });
     const cleaned = await Promise.all(
-      [1, 2].map(() => cleanSandboxes({ root: sandboxes, isGone })),
+      [1, 2].map(() => cleanSandboxes({ root: sandboxes, ends: { isGone } })),
     );
     expect(cleaned.flat().length).toBeGreaterThan(0);
     expect(readdirSync(sandboxes)).toEqual([]);

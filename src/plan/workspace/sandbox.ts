@@ -37,7 +37,7 @@ export interface SandboxOptions {
   readonly name: string;
   /** Absolute path of the folder that holds the sandboxes; `defaultSandboxRoot()` unless given. */
   readonly root?: string | undefined;
-  /** Who may use it: when that process is gone, it is removed. */
+  /** Who may use it: when that process is gone, or its job has ended, it is removed. */
   readonly owner: ProcessIdentity;
   readonly signal?: AbortSignal | undefined;
   /** So that no files are copied that somebody is about to change; left out: nobody applies. */
@@ -92,10 +92,11 @@ async function makeSandbox(
   const { name, owner, signal } = options;
   const root = await prepareSandboxRoot(options.root ?? defaultSandboxRoot(), repository);
   const { commonDir } = repository;
-  if (options.recover !== undefined) await forgetLost(commonDir, options.recover.isGone);
+  if (options.recover !== undefined) await forgetLost(commonDir, options.recover);
   const place = sandboxPlace(root, `${name}-${newToken()}`, commonDir);
   try {
-    const record = { version: 1, owner, workspace: repository.root, commonDir } as const;
+    const jobId = options.recover?.jobId;
+    const record = { version: 1, owner, jobId, workspace: repository.root, commonDir } as const;
     await writeRecord(place, record);
     await mkdir(place.meta, { mode: 0o700 });
     const indexFile = join(place.meta, "base-index");
