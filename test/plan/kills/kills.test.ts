@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { killPlans } from "./run.js";
 
 test("a workspace is untouched or fully changed after every kill, and nothing is left behind", async () => {
-  const { faults, kills } = await killPlans({ kills: 3, seed: 11 });
+  const { faults, kills, met } = await killPlans({ kills: 3, seed: 11 });
   expect(faults).toEqual([]);
   expect(kills.execute + kills.apply).toBe(3);
+  expect(met).toBeGreaterThan(0);
 }, 300_000);
