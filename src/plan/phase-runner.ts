@@ -28,6 +28,7 @@ import { stepsOf, type PlanDefinition } from "./definition.js";
 import type { Environment } from "./git/environment.js";
 import { holderEnds } from "./holder-ends.js";
 import { editedNote, listed, type PhaseOutcome } from "./outcome.js";
+import { pastRecovery } from "./past-recovery.js";
 import {
   asThrown,
   editedMeanwhile,
@@ -35,14 +36,13 @@ import {
   patchConflict,
   PhaseFailed,
   planGone,
-  workspaceBusy,
 } from "./phase-failed.js";
 import { recoverAndNote, recoveryNote } from "./recovered.js";
 import { StepRecorder } from "./step-recorder.js";
 import type { StepsListener, TaskPort } from "./steps/api.js";
 import { runSteps } from "./steps/run-steps.js";
 import { sweepSandboxes } from "./sweep.js";
-import type { Sandbox } from "./workspace/sandbox.js";
+import { sandboxName, type Sandbox } from "./workspace/sandbox.js";
 import { openWorkspace, type Workspace } from "./workspace/workspace.js";
 
 export interface PhasePorts {
@@ -129,19 +129,23 @@ class PhaseRun {
     const { base, name } = this.#plan;
     const { processes, sandboxRoot } = this.#ports;
     const workspace = await this.#workspace();
-    await recoverAndNote(this.#ports, workspace, this.#recovering()).catch((error: unknown) => {
-      // Who applies just now changes no commit.
-      if (!(base === "head" && error instanceof WorkspaceBusy)) throw error;
-    });
+    if (base === "working-tree") await this.#recover(workspace);
+    else
+      await recoverAndNote(this.#ports, workspace, this.#recovering()).catch((error: unknown) => {
+        // Who applies just now changes no commit.
+        if (!(error instanceof WorkspaceBusy)) throw error;
+      });
     await sweepSandboxes(this.#ports);
-    const sandbox = await workspace.openSandbox({
-      base,
-      name: sandboxName(name),
-      root: sandboxRoot,
-      owner: processes.self,
-      signal: this.#signal,
-      recover: { ...this.#recovering(), note: recoveryNote(this.#ports, workspace.root) },
-    });
+    const sandbox = await this.#pastRecovery(() =>
+      workspace.openSandbox({
+        base,
+        name: sandboxName(name),
+        root: sandboxRoot,
+        owner: processes.self,
+        signal: this.#signal,
+        recover: { ...this.#recovering(), note: recoveryNote(this.#ports, workspace.root) },
+      }),
+    );
     this.#notes.push(...sandbox.notes);
     try {
       await this.#steps(sandbox.dir, sandbox.scratch);
@@ -170,18 +174,21 @@ class PhaseRun {
     const { planId, jobId } = this.#run;
     const workspace = await this.#workspace();
     // What is found there may be that the patch was applied already.
-    await recoverAndNote(this.#ports, workspace, this.#recovering());
+    await this.#recover(workspace);
     const { run, outcome } = await executedRun(ledger, { planId, name: this.#plan.name });
     const patch = await ledger.plans.patch(run.jobId);
     if (patch === null) throw planGone(planId);
-    const result = await workspace.apply(patch, {
-      id: jobId,
-      owner: processes.self,
-      ...holderEnds(ledger, processes),
-      signal: this.#signal,
-      note: recoveryNote(this.#ports, workspace.root),
+    const result = await this.#pastRecovery(async () => {
+      const attempt = await workspace.apply(patch, {
+        id: jobId,
+        owner: processes.self,
+        ...holderEnds(ledger, processes),
+        signal: this.#signal,
+        note: recoveryNote(this.#ports, workspace.root),
+      });
+      if (attempt.kind === "busy") throw new WorkspaceBusy(attempt);
+      return attempt;
     });
-    if (result.kind === "busy") throw workspaceBusy(result);
     if (result.kind === "conflicts") throw patchConflict(result.conflicts);
     const gain = { files: outcome.files, executeJobId: run.jobId };
     await this.#finishApply(workspace, result.applied, gain);
@@ -241,6 +248,14 @@ class PhaseRun {
     return openWorkspace(this.#plan.workspace, { env, clock });
   }
 
+  #recover(workspace: Workspace): Promise<void> {
+    return this.#pastRecovery(() => recoverAndNote(this.#ports, workspace, this.#recovering()));
+  }
+
+  #pastRecovery<T>(work: () => Promise<T>): Promise<T> {
+    return pastRecovery({ clock: this.#ports.clock, signal: this.#signal }, work);
+  }
+
   #recovering(): Omit<RecoverOptions, "note"> {
     const { ledger, processes } = this.#ports;
     return { owner: processes.self, jobId: this.#run.jobId, ...holderEnds(ledger, processes) };
@@ -283,9 +298,4 @@ function endOf(
   if (why === STOP_REASONS.lost)
     return { status: "failed", errorMessage: `WorkerLost: ${STOP_REASONS.lost}` };
   return { status: "cancelled", errorMessage: null };
-}
-
-/** Of what a sandbox's folder may be called. */
-function sandboxName(plan: string): string {
-  return plan.replaceAll(".", "_").slice(0, 64);
 }

@@ -69,6 +69,11 @@ export interface Sandbox {
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** Of what a plan's sandbox may be called. */
+export function sandboxName(plan: string): string {
+  return plan.replaceAll(".", "_").slice(0, 64);
+}
+
 /** @throws JobtableError `invalid_workspace`, `sandbox_failed`, `git_failed`; the signal's reason. */
 export async function openSandbox(
   git: Git,
