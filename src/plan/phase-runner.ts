@@ -170,7 +170,7 @@ class PhaseRun {
   }
 
   async #apply(): Promise<Gain> {
-    const { ledger, processes } = this.#ports;
+    const { ledger } = this.#ports;
     const { planId, jobId } = this.#run;
     const workspace = await this.#workspace();
     // What is found there may be that the patch was applied already.
@@ -181,8 +181,7 @@ class PhaseRun {
     const result = await this.#pastRecovery(async () => {
       const attempt = await workspace.apply(patch, {
         id: jobId,
-        owner: processes.self,
-        ...holderEnds(ledger, processes),
+        ...this.#recovering(),
         signal: this.#signal,
         note: recoveryNote(this.#ports, workspace.root),
       });
