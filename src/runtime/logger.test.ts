@@ -20,8 +20,7 @@ const PROGRAM = `
     logger.info({ turn }, "stopping");
     await setImmediate();
   }
-  logger.info({}, "one");
-  logger.info({}, "and another one at the end");
+  for (let line = 0; line < 9; line += 1) logger.info({ line }, "at the end");
   process.exit(Math.min(faults, 100));
 `;
 
@@ -33,4 +32,32 @@ test("standard error that can't be written is no fault, and holds up no end", as
   closeSync(readOnly);
   onTestFinished(() => void child.kill("SIGKILL"));
   expect(await once(child, "exit")).toEqual([0, null]);
+});
+
+const AT_ONCE = `
+  import { createLogger } from ${JSON.stringify(LOGGER)};
+  const logger = createLogger("info");
+  for (let line = 0; line < 5_000; line += 1) logger.info({ line }, "é".repeat(100));
+  process.exit(0);
+`;
+
+test("nor does one whose reader is gone; nothing is lost to one who reads, up to the end", async () => {
+  const args = ["--input-type=module", "-e", AT_ONCE];
+  const start = () => spawn(process.execPath, args, { stdio: ["ignore", "inherit", "pipe"] });
+  const [deaf, heard] = [start(), start()];
+  onTestFinished(() => {
+    for (const child of [deaf, heard]) child.kill("SIGKILL");
+  });
+  deaf.stderr.destroy();
+  let text = "";
+  heard.stderr.setEncoding("utf8").on("data", (more: string) => (text += more));
+  const ends = await Promise.all([once(deaf, "close"), once(heard, "close")]);
+  expect(ends).toEqual([
+    [0, null],
+    [0, null],
+  ]);
+  const lines = text.trim().split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { line: number }).line)).toEqual(
+    Array.from({ length: 5_000 }, (_, line) => line),
+  );
 });
