@@ -19,6 +19,7 @@ const PARTS = [
   // Task files import the package by its own name, which leads to what was built.
   { name: "build", command: [process.execPath, "scripts/build.mjs"] },
   { name: "types", command: [bin("tsc"), "--noEmit"] },
+  { name: "public types", command: [bin("tsc"), "-p", "tsconfig.public.json"] },
   { name: "lint", command: [bin("eslint"), ".", "--max-warnings", "0"] },
   { name: "format", command: [bin("prettier"), "--check", "--log-level", "warn", "."] },
   { name: "imports", command: [bin("depcruise"), "src", "test", "--output-type", "err-long"] },

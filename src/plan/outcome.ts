@@ -3,7 +3,7 @@
  * and says more: of a run whose worker was lost there is no outcome, and the job says why.
  */
 import type { TerminalStatus } from "../job/state.js";
-import type { Edited } from "./apply/journal.js";
+import type { Edited } from "./apply/edited.js";
 import type { FileSummary } from "./workspace/file-summary.js";
 
 export interface PhaseOutcome {

@@ -4,7 +4,7 @@ import { formatPlanId } from "../job/id.js";
 import { describe } from "../task/failure.js";
 import { holderText, WorkspaceBusy } from "./apply/busy.js";
 import type { FileConflict } from "./apply/conflicts.js";
-import type { Edited } from "./apply/journal.js";
+import type { Edited } from "./apply/edited.js";
 import type { BusyLock } from "./apply/lock.js";
 import { editedNote } from "./outcome.js";
 

@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { JobtableError } from "../../job/errors.js";
 import { newToken } from "../../runtime/random.js";
 import { orNull } from "../../runtime/error-code.js";
+import type { Edited } from "./edited.js";
 import type { Files } from "./files.js";
 import type { Staged } from "./stage.js";
 
@@ -25,16 +26,6 @@ export interface Journal extends Staged {
   readonly id: string;
   /** Part of the names of files that lie beside their targets for a moment. */
   readonly token: string;
-}
-
-/** A file that was neither as before nor as after when it was to be put back: someone edited it. */
-export interface Edited {
-  /** Relative to the root of the workspace. */
-  readonly path: string;
-  /** Which version lies in the workspace now. */
-  readonly inPlace: "edited" | "original";
-  /** Absolute path of the other version; null where there is none: it was not there then. */
-  readonly other: string | null;
 }
 
 export type JournalState =

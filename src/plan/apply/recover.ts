@@ -7,7 +7,8 @@
 import type { ProcessIdentity } from "../../runtime/process-identity.js";
 import { explained } from "../workspace/explained.js";
 import { WorkspaceBusy } from "./busy.js";
-import { JournalFolder, type Edited } from "./journal.js";
+import type { Edited } from "./edited.js";
+import { JournalFolder } from "./journal.js";
 import { takeLock, type HolderEnds } from "./lock.js";
 import { restore } from "./restore.js";
 import type { StageContext } from "./stage.js";

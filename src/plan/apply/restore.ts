@@ -10,7 +10,8 @@
 import { codeOf, orNull } from "../../runtime/error-code.js";
 import type { Files } from "./files.js";
 import { isLeaf, isSame, type Image, type Look } from "./image.js";
-import type { Edited, Journal, JournalFolder } from "./journal.js";
+import type { Edited } from "./edited.js";
+import type { Journal, JournalFolder } from "./journal.js";
 import type { Entry } from "./stage.js";
 import { Tree } from "./tree.js";
 
