@@ -1,7 +1,7 @@
 import { dirname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "vite";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 const root = import.meta.dirname;
 
@@ -29,6 +29,11 @@ export default defineConfig({
   plugins: [compiledThreads()],
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    // Takes minutes: `npm run stress` asks for it.
+    exclude: [
+      ...configDefaults.exclude,
+      ...(process.env["JOBTABLE_TEST_STRESS_MS"] ? [] : ["test/stress/flat-memory.test.ts"]),
+    ],
     globalSetup: ["test/build.ts", "test/postgres-setup.ts"],
     pool: "forks",
     // Most files wait for processes and disks half of their time: two share the smallest machine well.

@@ -1,9 +1,10 @@
 /**
  * Everything that must hold before a change is good, in one command, cheapest first. One line per
- * part that holds; the first that does not prints what it said and ends the run with its code.
+ * part that holds; one that does not prints what it said and ends the run with its code.
  * The last line counts the tests: `N passed, N failed`.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -15,19 +16,18 @@ const counts = join(scratch, "tests.json");
 const bin = (name) => join(root, "node_modules/.bin", name);
 
 /** `loud` parts speak for themselves. `needsCi` parts are too slow for every run on a desk. */
-const PARTS = [
+const PARTS = {
   // Task files import the package by its own name, which leads to what was built.
-  { name: "build", command: [process.execPath, "scripts/build.mjs"] },
-  { name: "types", command: [bin("tsc"), "--noEmit"] },
-  { name: "public types", command: [bin("tsc"), "-p", "tsconfig.public.json"] },
-  { name: "lint", command: [bin("eslint"), ".", "--max-warnings", "0"] },
-  { name: "format", command: [bin("prettier"), "--check", "--log-level", "warn", "."] },
-  { name: "imports", command: [bin("depcruise"), "src", "test", "--output-type", "err-long"] },
-  { name: "docs", command: [process.execPath, "scripts/docs.mjs", "--check"] },
+  build: { command: [process.execPath, "scripts/build.mjs"] },
+  types: { command: [bin("tsc"), "--noEmit"] },
+  "public types": { command: [bin("tsc"), "-p", "tsconfig.public.json"] },
+  lint: { command: [bin("eslint"), ".", "--max-warnings", "0"] },
+  format: { command: [bin("prettier"), "--check", "--log-level", "warn", "."] },
+  imports: { command: [bin("depcruise"), "src", "test", "--output-type", "err-long"] },
+  docs: { command: [process.execPath, "scripts/docs.mjs", "--check"] },
   // Compiles better-sqlite3 once more, which takes a minute or two where no binary can be fetched.
-  { name: "package", command: [process.execPath, "scripts/pack-test.mjs"], needsCi: true },
-  {
-    name: "tests",
+  package: { command: [process.execPath, "scripts/pack-test.mjs"], needsCi: true },
+  tests: {
     command: [
       bin("vitest"),
       "run",
@@ -37,25 +37,47 @@ const PARTS = [
     ],
     loud: true,
   },
+};
+
+/** One stage after the other; the rows of a stage run side by side, each from left to right. */
+const STAGES = [
+  [["build"]],
+  [["lint"], ["types", "public types", "format", "imports", "docs"]],
+  [["package"]],
+  [["tests"]],
 ];
 
-function run({ name, command: [file, ...args], loud = false }) {
+/** @returns the exit code. */
+async function run(name) {
+  const { command, loud = false, needsCi = false } = PARTS[name];
+  if (needsCi && !process.env.CI) return 0;
+  const [file, ...args] = command;
   const began = performance.now();
-  const { status, stdout, stderr } = spawnSync(file, args, {
+  const child = spawn(file, args, {
     cwd: root,
     // Vitest colours what it prints to files too.
     env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: "1" },
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
     stdio: ["ignore", ...(loud ? ["inherit", "inherit"] : ["pipe", "pipe"])],
   });
-  if (status !== 0) {
-    if (!loud) process.stderr.write(stdout + stderr);
-    process.stderr.write(`check: ${name} failed\n`);
-    return status ?? 1;
+  let said = "";
+  for (const output of [child.stdout, child.stderr])
+    output?.setEncoding("utf8").on("data", (text) => (said += text));
+  const [code] = await once(child, "close");
+  if (code !== 0) {
+    process.stderr.write(`${said}check: ${name} failed\n`);
+    return code ?? 1;
   }
   const seconds = ((performance.now() - began) / 1_000).toFixed(1);
   process.stdout.write(`check: ${name} ok (${seconds} s)\n`);
+  return 0;
+}
+
+/** Ends with the first part that fails. */
+async function runRow(names) {
+  for (const name of names) {
+    const code = await run(name);
+    if (code !== 0) return code;
+  }
   return 0;
 }
 
@@ -72,9 +94,9 @@ function printCounts() {
 }
 
 try {
-  for (const part of PARTS) {
-    if (part.needsCi && !process.env.CI) continue;
-    process.exitCode = run(part);
+  for (const rows of STAGES) {
+    const codes = await Promise.all(rows.map(runRow));
+    process.exitCode = codes.find((code) => code !== 0) ?? 0;
     if (process.exitCode !== 0) break;
   }
   printCounts();

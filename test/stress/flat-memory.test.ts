@@ -16,11 +16,10 @@ const MEASURED_AFTER = 50_000;
 const WAITERS = 500;
 /** For all jobs between the two looks: 21 bytes for each. A listener that stays takes several times that. */
 const MOST_GROWTH_BYTES = 3 * 1024 * 1024;
-const isStress = process.env["JOBTABLE_TEST_STRESS_MS"] !== undefined;
 
 const noop = task({ name: "noop", run: ({ n }: { n: number }) => n });
 
-test.runIf(isStress)(
+test(
   "F30: 200,000 jobs and waits through one engine: the heap stays flat",
   { timeout: 3_600_000 },
   async () => {

@@ -24,13 +24,16 @@ rm kind && mkdir kind && echo file > kind/file
 for file in odd/*; do echo more >> "$file"; done
 mkdir -p new/er && for name in 1 2 3 4 5 6 7 8 9; do echo "$name" > "new/er/  $name \\"'"; done
 `;
-/** What a step makes beside the patch is ignored by git, and by us. */
+/** What a step makes beside the patch stays when it is killed, is ignored by git, and not looked at by us. */
+const BESIDE = "scratch.ignored";
 const APPLY = `
 sleep 300 &
-test -f kind/file && head -c 2000000 /dev/urandom > "$JOBTABLE_WORKSPACE/scratch.ignored"
-rm scratch.ignored
+test -f kind/file && head -c 2000000 /dev/urandom > "$JOBTABLE_WORKSPACE/${BESIDE}"
+rm ${BESIDE}
 sleep 0.1
 `;
+
+const LEFT_OUT: ReadonlySet<string> = new Set([".git", BESIDE]);
 
 export class KillWorkspace {
   readonly root: string;
@@ -60,7 +63,7 @@ export class KillWorkspace {
   /** Everything that is the user's: files, modes, links, folders, index, stash, HEAD, refs, hooks, config. */
   look(): Readonly<Record<string, string>> {
     const git = Object.entries(gitState(this.gitDir)).map(([path, text]) => [`.git/${path}`, text]);
-    return Object.fromEntries([...Object.entries(snapshot(this.root)), ...git]) as Record<
+    return Object.fromEntries([...Object.entries(snapshot(this.root, LEFT_OUT)), ...git]) as Record<
       string,
       string
     >;
