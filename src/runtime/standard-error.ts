@@ -1,9 +1,8 @@
 /**
- * Standard error, for a log: lines leave in order, those of a turn together, and
- * hold up nobody. Where it can't
- * be written, because its terminal or its reader is gone or its disk is full, each line tries again,
- * and none is a fault: to log that fault would be the next one. What waits is bounded; lines beyond
- * that are dropped. What waits at the process's end is written then, or given up where that fails.
+ * Standard error, for a log: lines leave in order, those of a turn together, and hold up nobody. Where
+ * it can't be written, because its terminal or its reader is gone or its disk is full, each line tries
+ * again, and none is a fault: to log that fault would be the next one. What waits is bounded; lines
+ * beyond that are dropped. What waits at the process's end is written then, or given up where that fails.
  */
 import { write, writeSync } from "node:fs";
 import { codeOf } from "./error-code.js";
