@@ -28,7 +28,7 @@ function compiledThreads(): Plugin {
 export default defineConfig({
   plugins: [compiledThreads()],
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    include: ["src/**/*.test.ts", "test/**/*.test.ts", "bench/src/**/*.test.ts"],
     // Takes minutes: `npm run stress` asks for it.
     exclude: [
       ...configDefaults.exclude,

@@ -27,7 +27,7 @@ function compile() {
   rmSync(to, { recursive: true, force: true });
   for (const name of readdirSync(from, { recursive: true })) {
     const source = join(from, name);
-    if (extname(name) !== ".ts") continue;
+    if (extname(name) !== ".ts" || name.endsWith(".test.ts")) continue;
     const target = join(to, name.replace(/\.ts$/, ".js"));
     mkdirSync(dirname(target), { recursive: true });
     const { outputText } = ts.transpileModule(readFileSync(source, "utf8"), {

@@ -1,6 +1,6 @@
 /**
- * Writes what derives from the code: the tables of docs/, between their marks, and the files of
- * schemas/. `--check` changes nothing and fails where a file is not as it would be written.
+ * Writes what derives from the code, or from the benchmarks' results: the tables of docs/, between
+ * their marks, the plots, and the files of schemas/. `--check` changes nothing and fails where a file is not as it would be written.
  */
 import { createJiti } from "jiti";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,9 +9,11 @@ import { fileURLToPath } from "node:url";
 import { format } from "prettier";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const source = (path) => createJiti(import.meta.url).import(join(root, "src", path));
+const load = (path) => createJiti(import.meta.url).import(join(root, path));
+const source = (path) => load(join("src", path));
 const { flagOf, SETTING_NAMES, settingRow } = await source("config/settings.ts");
 const { planJsonSchema } = await source("plan/file/schema.ts");
+const { plots, tables } = await load("bench/src/plots/performance.ts");
 const { expectation, formatValue, readValue } = await source("config/values.ts");
 
 const cell = (text) => text.replaceAll("|", "\\|");
@@ -37,7 +39,12 @@ function settingsTable() {
     .join("\n");
 }
 
-const TABLES = [{ file: "docs/settings.md", mark: "settings", make: settingsTable }];
+const runs = JSON.parse(readFileSync(join(root, "docs/plots/results.json"), "utf8"));
+
+const TABLES = [
+  { file: "docs/settings.md", mark: "settings", make: settingsTable },
+  { file: "docs/performance.md", mark: "results", make: () => tables(runs) },
+];
 const GENERATED = [
   {
     file: "schemas/plan.schema.json",
@@ -68,4 +75,10 @@ for (const { file, parser, make } of GENERATED) {
   const path = join(root, file);
   const present = existsSync(path) ? readFileSync(path, "utf8") : "";
   write(file, present, await format(make(), { parser, printWidth: 100 }));
+}
+
+for (const [name, svg] of plots(runs)) {
+  const file = join("docs/plots", name);
+  const present = existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "";
+  write(file, present, svg);
 }

@@ -1,21 +1,30 @@
 /**
- * `npm run bench -- [name...] [--quick]`: runs product and peers in turn on this machine, prints a
- * table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS; none: all
- * but those of growth, which take long; `growth`: all of these.
+ * `npm run bench -- [name...] [--quick] [--plots]`: runs product and peers in turn on this machine,
+ * prints a table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS;
+ * none: all but those of growth, which take long (with `--plots` these too); `growth`: all of these.
+ * `--plots` puts the results into docs/performance.md and its plots, in place of what these benchmarks
+ * gave before.
  * Ends with 1 when a benchmark failed, which is not the same as a goal that is not met.
  */
-import { writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BENCHMARKS, type Benchmark } from "./benchmarks.js";
 import { FULL, QUICK } from "./effort.js";
 import { Ground } from "./ground.js";
 import { Missing } from "./missing.js";
 import { nowMs } from "./measure.js";
-import { machine, page, table, versions, type Report, type Result } from "./report.js";
+import { machine, versions } from "./machine.js";
+import { withRun } from "./plots/performance.js";
+import { page, table, type Report, type Result } from "./report.js";
+
+const ROOT = join(import.meta.dirname, "../..");
+const PUBLISHED = join(ROOT, "docs/plots/results.json");
 
 async function main(args: readonly string[]): Promise<void> {
-  const quick = args.includes("--quick");
-  const chosen = choose(args.filter((arg) => arg !== "--quick"));
+  const [quick, plots] = [args.includes("--quick"), args.includes("--plots")];
+  const names = args.filter((arg) => arg !== "--quick" && arg !== "--plots");
+  const chosen = plots && names.length === 0 ? BENCHMARKS : choose(names);
   const ground = new Ground(quick ? QUICK : FULL);
   process.on("SIGINT", () => {
     void ground.close().finally(() => process.exit(130));
@@ -36,10 +45,20 @@ async function main(args: readonly string[]): Promise<void> {
     results,
   };
   process.stdout.write(`${table(report)}\n`);
-  const folder = join(import.meta.dirname, "..");
-  writeFileSync(join(folder, "results.json"), `${JSON.stringify(report, null, 2)}\n`);
-  writeFileSync(join(folder, "results.md"), page(report));
+  writeFileSync(join(ROOT, "bench/results.json"), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(ROOT, "bench/results.md"), page(report));
+  if (plots) publish(report);
   if (results.some(({ kind }) => kind === "failed")) process.exitCode = 1;
+}
+
+/** Leaves the plots and the table to `npm run docs`, which makes them from these runs. */
+function publish(report: Report): void {
+  const runs = existsSync(PUBLISHED)
+    ? (JSON.parse(readFileSync(PUBLISHED, "utf8")) as Report[])
+    : [];
+  writeFileSync(PUBLISHED, `${JSON.stringify(withRun(runs, report), null, 1)}\n`);
+  const made = spawnSync(process.execPath, [join(ROOT, "scripts/docs.mjs")], { stdio: "inherit" });
+  if (made.status !== 0) throw new Error("the plots were not made: npm run docs");
 }
 
 /** @throws Error for a name that no benchmark has. */

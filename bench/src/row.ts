@@ -7,6 +7,13 @@ import { median } from "./measure.js";
 export interface Series {
   readonly name: string;
   readonly rounds: readonly number[];
+  /** Of a step of something that grows: its place in a plot. */
+  readonly at?: Step;
+}
+
+export interface Step {
+  readonly line: string;
+  readonly x: number;
 }
 
 /** A bound on the ratio product / peer, or on the product's own figure where there is no peer. */

@@ -11,17 +11,30 @@ import { opened } from "./table-size.js";
 const STORES = ["PostgreSQL", "SQLite FULL"] as const;
 type Store = (typeof STORES)[number];
 
-/** @param run one round of a step. @returns a row for the first step, and one for each other against it. */
-async function steps<Step>(
-  { effort }: Ground,
-  what: string,
-  unit: string,
-  all: readonly Step[],
-  name: (step: Step) => string,
-  run: (step: Step) => () => Promise<number>,
-): Promise<Row[]> {
-  const taken = await inTurn(effort.rounds, all.map(run));
-  const series = all.map((step, index) => ({ name: name(step), rounds: taken[index] ?? [] }));
+interface Growth {
+  readonly what: string;
+  readonly unit: string;
+  readonly store: Store;
+  readonly steps: readonly number[];
+  /** Of what `steps` counts. */
+  readonly of: string;
+  /** One round of a step. */
+  readonly run: (step: number) => Promise<number>;
+}
+
+/** @returns a row for the first step, and one for each other against it. */
+async function grow({ effort }: Ground, growth: Growth): Promise<Row[]> {
+  const { unit, store, steps, run } = growth;
+  const what = `${growth.what} (${store})`;
+  const taken = await inTurn(
+    effort.rounds,
+    steps.map((step) => () => run(step)),
+  );
+  const series = steps.map((x, index) => ({
+    name: `${String(x)} ${growth.of}`,
+    rounds: taken[index] ?? [],
+    at: { line: store, x },
+  }));
   const [first, ...others] = series;
   if (first === undefined) return [];
   return [
@@ -32,26 +45,25 @@ async function steps<Step>(
 
 /** Life of a job (submit, claim, end) in tables with more and more ended ones. */
 export async function growthOfTable(ground: Ground): Promise<Row[]> {
+  const { tableSizes, drainJobs } = ground.effort;
   const rows: Row[] = [];
   for (const store of STORES) {
     const actors = new Map<number, Actor>();
-    for (const size of ground.effort.tableSizes)
-      actors.set(size, await opened(ground, store, size));
-    rows.push(
-      ...(await steps(
-        ground,
-        `submit, claim and end against ended jobs in the table (${store})`,
-        "µs/job",
-        [...actors],
-        ([size]) => `${String(size)} rows`,
-        ([, actor]) =>
-          async () => {
-            const jobs = ground.effort.drainJobs;
-            const submit = await actor.call("submitCount", jobs);
-            return 1e6 / submit + 1e6 / (await actor.call("drain", jobs));
-          },
-      )),
-    );
+    for (const size of tableSizes) actors.set(size, await opened(ground, store, size));
+    const growth: Growth = {
+      what: "submit, claim and end against ended jobs in the table",
+      unit: "µs/job",
+      store,
+      steps: tableSizes,
+      of: "rows",
+      async run(size) {
+        const actor = actors.get(size);
+        if (actor === undefined) throw new Error(`no table of ${String(size)} rows is open`);
+        const submit = await actor.call("submitCount", drainJobs);
+        return 1e6 / submit + 1e6 / (await actor.call("drain", drainJobs));
+      },
+    };
+    rows.push(...(await grow(ground, growth)));
   }
   return rows;
 }
@@ -61,14 +73,14 @@ export async function growthOfWorkers(ground: Ground): Promise<Row[]> {
   const rows: Row[] = [];
   for (const store of STORES)
     rows.push(
-      ...(await steps(
-        ground,
-        `drain ${String(ground.effort.drainJobs)} by several worker processes (${store})`,
-        "jobs/s",
-        [1, 2, 4, 8],
-        (processes) => `${String(processes)} of them`,
-        (processes) => () => drainTogether(ground, store, processes),
-      )),
+      ...(await grow(ground, {
+        what: `drain ${String(ground.effort.drainJobs)} by several worker processes`,
+        unit: "jobs/s",
+        store,
+        steps: [1, 2, 4, 8],
+        of: "of them",
+        run: (processes) => drainTogether(ground, store, processes),
+      })),
     );
   return rows;
 }
@@ -101,17 +113,17 @@ export async function growthOfPayload(ground: Ground): Promise<Row[]> {
     const place = store === "PostgreSQL" ? await ground.database() : ground.sqlite();
     const actor = await ground.actor("jobtable", place);
     rows.push(
-      ...(await steps(
-        ground,
-        `submit, claim and end with a larger input (${store})`,
-        "µs/job",
-        ground.effort.payloadBytes,
-        (bytes) => `${String(bytes)} B`,
-        (bytes) => async () => {
+      ...(await grow(ground, {
+        what: "submit, claim and end with a larger input",
+        unit: "µs/job",
+        store,
+        steps: ground.effort.payloadBytes,
+        of: "B",
+        async run(bytes) {
           await actor.call("wipe");
           return await actor.call("lifeWith", bytes, ground.effort.payloadTotal);
         },
-      )),
+      })),
     );
   }
   return rows;

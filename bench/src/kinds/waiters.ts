@@ -12,7 +12,7 @@ import { listening, serveProduct, WITH_GC, type Served } from "../http/served.js
 import { needProc, residentBytes } from "../linux.js";
 import { pause, percentile, until } from "../measure.js";
 import { Missing } from "../missing.js";
-import { figure, inTurn, versus, type Row } from "../row.js";
+import { figure, inTurn, versus, type Row, type Series } from "../row.js";
 import type { Answer, FromClient } from "../waiters/client.js";
 
 const PER_SECOND = 1_000;
@@ -54,19 +54,25 @@ async function waiting(ground: Ground, waiters: number): Promise<Row[]> {
   const p99 = (rounds: readonly Waited[]): number[] =>
     rounds.map(({ delays }) => percentile(delays, 0.99));
   const kib = (rounds: readonly Waited[]): number[] => rounds.map(({ bytes }) => bytes / KIB);
+  const series = (name: string, line: string, rounds: readonly number[]): Series => ({
+    name,
+    rounds,
+    at: { line, x: waiters },
+  });
   const product = "jobtable serve";
   const peer = "bare Fastify, parked replies";
+  const atOnce = `${what}: all ending at once, to the answer, p99; none lost`;
   return [
     figure({
       what: `${what}: jobs ending at 1,000/s, from end to answer, p99; none lost`,
       unit: "ms",
-      series: { name: product, rounds: p99([paced]) },
+      series: series(product, `${product}, 1,000 ending a second`, p99([paced])),
       target: { atMost: 50 },
     }),
     versus(
-      { what: `${what}: all ending at once, to the answer, p99; none lost`, unit: "ms" },
-      { name: product, rounds: p99(mine) },
-      { name: peer, rounds: p99(floor) },
+      { what: atOnce, unit: "ms" },
+      series(product, `${product}, all ending at once`, p99(mine)),
+      series(peer, `${peer}, all at once`, p99(floor)),
       { atMost: 1.3 },
     ),
     figure({
@@ -77,8 +83,8 @@ async function waiting(ground: Ground, waiters: number): Promise<Row[]> {
     }),
     versus(
       { what: `${what}: memory of one waiter`, unit: "KiB" },
-      { name: product, rounds: kib(mine) },
-      { name: peer, rounds: kib(floor) },
+      series(product, product, kib(mine)),
+      series(peer, peer, kib(floor)),
       undefined,
     ),
   ];
