@@ -18,8 +18,9 @@ export interface Report {
   readonly results: readonly Result[];
 }
 
-/** With the digits that mean something. */
+/** With the digits that mean something. JSON has null for a number that is none. */
 export function show(value: number): string {
+  if (!Number.isFinite(value)) return "none";
   if (value >= 100) return Math.round(value).toLocaleString("en-US");
   return value >= 10 ? value.toFixed(1) : value.toFixed(value >= 1 ? 2 : 3);
 }

@@ -171,4 +171,6 @@ it("lists each run with its machine and versions, and growth by its name alone",
   expect(page).not.toContain("| growth-payload |");
   expect(page).toContain("cores**: growth-payload.");
   expect(page.match(/jobtable 1\.2\.3/g)).toHaveLength(2);
+  const lost = ran("P1", [row({ name: "a", rounds: [Number.NaN] }, null, null)]);
+  expect(tables(JSON.parse(JSON.stringify([report([lost])])) as Report[])).toContain("a: none");
 });
