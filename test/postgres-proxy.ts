@@ -18,9 +18,10 @@ export interface ProxyFaults {
 }
 
 const NOTIFICATION = "A".charCodeAt(0);
+const READY = "Z".charCodeAt(0);
 const PARSE = "P".charCodeAt(0);
-/** What runs a statement, prepared or as text. */
-const RUN = ["E", "Q"].map((tag) => tag.charCodeAt(0));
+const BIND = "B".charCodeAt(0);
+const QUERY = "Q".charCodeAt(0);
 const TAG_BYTES = 1;
 const LENGTH_BYTES = 4;
 
@@ -32,8 +33,12 @@ export class PostgresProxy {
   /** May be changed at any time. */
   faults: ProxyFaults;
   readonly #sockets = new Set<Socket>();
-  /** How many statements clients have sent so far. */
-  statements = 0;
+  /** How often clients have run each statement so far, by the name under which it was prepared, else by its text. */
+  readonly ran = new Map<string, number>();
+  /** How many notifications the server has sent so far. */
+  notifications = 0;
+  /** How many connections are being made, and statements are not answered yet. */
+  underWay = 0;
   /** How many messages of clients had the word that is swallowed. */
   swallowedWords = 0;
   /** Names under which statements were prepared. */
@@ -75,8 +80,18 @@ export class PostgresProxy {
       return;
     }
     const server = connect(Number(this.#target.port), this.#target.hostname);
+    // The server is ready once when the connection is made, and once after each statement.
+    let unready = 1;
+    this.underWay += 1;
+    const count = (more: number): void => {
+      unready += more;
+      this.underWay += more;
+    };
+    client.on("close", () => count(-unready));
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
+      // It writes message by message: each would wait for the one before to be acknowledged.
+      socket.setNoDelay();
       socket.on("error", () => socket.destroy());
       socket.on("close", () => {
         this.#sockets.delete(socket);
@@ -89,15 +104,26 @@ export class PostgresProxy {
         client.end(refusal());
       else if (this.#isSwallowed(message)) this.swallowedWords += 1;
       else this.#pass(client, server, message);
-      if (!first && RUN.includes(message[0] ?? 0)) this.statements += 1;
-      if (!first && message[0] === PARSE) this.preparedNames.add(nameIn(message));
+      if (first) return;
+      const [tag] = message;
+      if (tag === PARSE) this.preparedNames.add(textIn(message));
+      // What is bound is run: the portal's name comes first, which is empty, then the statement's.
+      if (tag === BIND) this.#runs(textIn(message, 1));
+      if (tag === QUERY) this.#runs(textIn(message));
+      if (tag === BIND || tag === QUERY) count(1);
     }, true);
     const fromServer = new Messages((message) => {
+      if (message[0] === READY) count(-1);
+      if (message[0] === NOTIFICATION) this.notifications += 1;
       if (this.faults.dropsNotifications === true && message[0] === NOTIFICATION) return;
       this.#pass(server, client, message);
     }, false);
     client.on("data", (data) => fromClient.add(data));
     server.on("data", (data) => fromServer.add(data));
+  }
+
+  #runs(statement: string): void {
+    this.ran.set(statement, (this.ran.get(statement) ?? 0) + 1);
   }
 
   #isSwallowed(message: Buffer): boolean {
@@ -137,9 +163,10 @@ export class Messages {
   }
 }
 
-function nameIn(parse: Buffer): string {
-  const start = TAG_BYTES + LENGTH_BYTES;
-  return parse.subarray(start, parse.indexOf(0, start)).toString();
+/** The text that a message begins with. @param after so many bytes. */
+function textIn(message: Buffer, after = 0): string {
+  const start = TAG_BYTES + LENGTH_BYTES + after;
+  return message.subarray(start, message.indexOf(0, start)).toString();
 }
 
 /** As PgBouncer answers settings that it does not know. */

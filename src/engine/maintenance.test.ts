@@ -393,16 +393,4 @@ describe("retention", () => {
       expect(connection.calls.evict).toBeLessThan(40);
     });
   });
-
-  test("costs a full table no statement per submit", async () => {
-    const { clock, connection, ledger } = setUp();
-    const settings = { asyncMaxCompleted: 1_000, asyncMaxQueue: 5_000 };
-    await withRig({ clock, ledger, settings, tasks: [instant] }, async (rig) => {
-      for (let n = 0; n < 1_500; n += 1) await submitted(rig, "instant");
-      const before = connection.calls.evict ?? 0;
-      for (let n = 0; n < 200; n += 1) await submitted(rig, "instant");
-      await settled();
-      expect((connection.calls.evict ?? 0) - before).toBeLessThan(60);
-    });
-  });
 });

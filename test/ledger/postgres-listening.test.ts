@@ -58,7 +58,7 @@ describe("a server that takes connections and answers nothing", () => {
       proxy.faults = { swallowsWord: "server_encoding" };
       holdTimers();
       const opening = open(proxy, systemClock).catch((error: unknown) => error);
-      await until(() => proxy.statements > 0);
+      await until(() => proxy.ran.size > 0);
       vi.advanceTimersByTime(ANSWER_LIMIT_MS);
       expect(await opening).toMatchObject({ code: "ledger_unavailable" });
     }));

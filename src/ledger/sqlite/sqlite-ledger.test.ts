@@ -192,15 +192,6 @@ describe("opening where nothing can be written is refused at once:", () => {
 });
 
 describe("calls", () => {
-  test("of one turn share a commit", async () => {
-    const ledger = await open();
-    const before = commitsInLog(join(folder, "jobs.db"));
-    await Promise.all(Array.from({ length: 50 }, () => ledger.submit([newJob()], BOUND)));
-    expect(commitsInLog(join(folder, "jobs.db"))).toBe(before + 1);
-    await ledger.submit([newJob()], BOUND);
-    expect(commitsInLog(join(folder, "jobs.db"))).toBe(before + 2);
-  });
-
   test("a claim that a submit's hint sets off finds its job, in the same commit", async () => {
     const ledger = await open();
     const before = commitsInLog(join(folder, "jobs.db"));
