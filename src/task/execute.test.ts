@@ -3,8 +3,9 @@ import { z } from "zod";
 import { VirtualClock } from "../../test/virtual-clock.js";
 import { encodePayload } from "../job/payload.js";
 import { Discard, Retry } from "./errors.js";
-import { abortReason, execute, type TaskEnding, type TaskRun } from "./execute.js";
+import { execute, type TaskEnding, type TaskRun } from "./execute.js";
 import { Reports } from "./reports.js";
+import { Stop } from "./stop.js";
 import type { TaskContext, TaskOptions } from "./task.js";
 
 interface Scene {
@@ -22,7 +23,6 @@ function scene(): Scene {
     progress: (json) => lines.push(`progress ${json}`),
     log: (level, message) => lines.push(`${level} ${message}`),
   });
-  const { signal } = new AbortController();
   return {
     lines,
     run: (definition, input = {}, more = {}) =>
@@ -32,7 +32,7 @@ function scene(): Scene {
         jobId: "01JZZZZZZZZZZZZZZZZZZZZZZZ",
         attempt: 2,
         requestId: "r1",
-        signal,
+        stop: new Stop(),
         reports,
         ...more,
       }),
@@ -61,6 +61,15 @@ describe("execute", () => {
       { n: 5, m: 1 },
       { ...context, aborted: false },
     ]);
+  });
+
+  it("hands over a context that wrappers may spread", async () => {
+    const inner = (_: unknown, { signal, more }: TaskContext & { more: number }): unknown => {
+      signal.throwIfAborted();
+      return more;
+    };
+    const ending = await scene().run({ run: (given, ctx) => inner(given, { ...ctx, more: 3 }) });
+    expect(ending).toEqual({ kind: "succeeded", resultJson: "3" });
   });
 
   it("gives a synchronous request no job's id", async () => {
@@ -265,13 +274,9 @@ describe("execute", () => {
 
   it("runs nothing for a signal that was aborted before", async () => {
     let ran = false;
-    const ending = await scene().run(
-      { run: () => (ran = true) },
-      {},
-      {
-        signal: AbortSignal.abort(abortReason("cancelled")),
-      },
-    );
+    const stop = new Stop();
+    stop.ask("cancelled");
+    const ending = await scene().run({ run: () => (ran = true) }, {}, { stop });
     expect(ending).toMatchObject({ kind: "failed", errorMessage: "AbortError: cancelled" });
     expect(ran).toBe(false);
   });

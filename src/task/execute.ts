@@ -8,25 +8,19 @@ import { decodePayload, UNSTATED_VERSION, type Payload } from "../job/payload.js
 import { retryWish } from "./errors.js";
 import { failed, failure, stackOf, type Failure } from "./failure.js";
 import { encodeJson } from "./json.js";
+import { contextOf, type RunIdentity } from "./context.js";
 import type { Reports } from "./reports.js";
 import { checkSchema, issuesLine } from "./schema.js";
-import type { TaskContext, TaskOptions } from "./task.js";
+import type { Stop } from "./stop.js";
+import type { TaskOptions } from "./task.js";
 import { upgradeInput, versionOf } from "./upgrade.js";
 
 export type TaskEnding = { readonly kind: "succeeded"; readonly resultJson: string } | Failure;
 
-/** Which run it is, as its handler sees it. */
-export interface RunIdentity {
-  /** 26-character ULID; null for a synchronous request. */
-  readonly jobId: string | null;
-  readonly attempt: number;
-  readonly requestId: string | null;
-}
-
 export interface TaskRun extends RunIdentity {
   readonly definition: TaskOptions;
   readonly payloadJson: string;
-  readonly signal: AbortSignal;
+  readonly stop: Stop;
   readonly reports: Reports;
 }
 
@@ -34,20 +28,15 @@ export async function execute(run: TaskRun): Promise<TaskEnding> {
   try {
     return await attempt(run);
   } catch (error) {
-    if (!run.signal.aborted) logStack(run.reports, error);
+    if (!run.stop.isAsked) logStack(run.reports, error);
     return failure(error);
   } finally {
     run.reports.end();
   }
 }
 
-/** The reason that a signal is aborted with: fetch, streams and timers hand it on, and code that asks for an AbortError finds one. */
-export function abortReason(reason: string): DOMException {
-  return new DOMException(reason, "AbortError");
-}
-
 async function attempt(run: TaskRun): Promise<TaskEnding> {
-  const { definition, signal } = run;
+  const { definition, stop, reports } = run;
   const decoded = decodePayload(run.payloadJson);
   if (decoded.kind === "unreadable")
     return { kind: "failed", errorMessage: decoded.errorMessage, retry: "never" };
@@ -65,8 +54,8 @@ async function attempt(run: TaskRun): Promise<TaskEnding> {
     return failed("InvalidInput", isOther ? `${origin(payload)}: ${issues}` : issues, "never");
   }
   // It was told to stop before it began: none of the user's code needs to run.
-  signal.throwIfAborted();
-  const returned = await definition.run(checked.value, contextOf(run));
+  stop.throwIfAsked();
+  const returned = await definition.run(checked.value, contextOf(run, stop, reports));
   const output = await checkSchema(definition.output, returned);
   if (output.kind === "invalid") return failed("InvalidOutput", issuesLine(output.issues));
   return { kind: "succeeded", resultJson: encodeJson(output.value, "result", MAX_RESULT_BYTES) };
@@ -75,32 +64,6 @@ async function attempt(run: TaskRun): Promise<TaskEnding> {
 /** Who mends an upgrader must know that it was one that made this input. */
 function origin({ task, version }: Payload): string {
   return `task "${task}", input brought up from version ${String(version)}`;
-}
-
-function contextOf({ jobId, attempt, requestId, signal, reports }: TaskRun): TaskContext {
-  return {
-    signal,
-    jobId: jobId === null ? null : `job_${jobId}`,
-    requestId,
-    attempt,
-    log: {
-      debug: (message, fields) => {
-        reports.log("debug", message, fields);
-      },
-      info: (message, fields) => {
-        reports.log("info", message, fields);
-      },
-      warn: (message, fields) => {
-        reports.log("warn", message, fields);
-      },
-      error: (message, fields) => {
-        reports.log("error", message, fields);
-      },
-    },
-    progress: (value) => {
-      reports.progress(value);
-    },
-  };
 }
 
 /** The record takes the message alone; who mends the handler needs the stack. */

@@ -9,16 +9,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { parentPort, receiveMessageOnPort, type MessagePort } from "node:worker_threads";
 import { systemClock } from "../runtime/clock.js";
-import { abortReason, execute, type TaskEnding } from "./execute.js";
+import { execute, type TaskEnding } from "./execute.js";
 import { describe, failed } from "./failure.js";
 import { loadDefinition } from "./load-definition.js";
 import { Reports, type ReportLevel } from "./reports.js";
+import { Stop } from "./stop.js";
 import type { TaskOptions } from "./task.js";
 import type { FromThread, Greeting, ToThread } from "./thread-protocol.js";
 
 interface ActiveRun {
   readonly run: number;
-  readonly controller: AbortController;
+  readonly stop: Stop;
   readonly reports: Reports;
 }
 
@@ -52,8 +53,7 @@ class TaskThread {
         void this.#run(message);
         return;
       case "abort":
-        if (this.#active?.run === message.run)
-          this.#active.controller.abort(abortReason(message.reason));
+        if (this.#active?.run === message.run) this.#active.stop.ask(message.reason);
         return;
       default:
         message satisfies never;
@@ -80,9 +80,9 @@ class TaskThread {
         this.#send({ type: "log", run, level, message: text, fieldsJson });
       },
     });
-    const controller = new AbortController();
-    this.#lookWhenAsked(controller.signal);
-    const active = { run, controller, reports };
+    const stop = new Stop();
+    this.#lookWhenAsked(stop.signal);
+    const active = { run, stop, reports };
     this.#active = active;
     this.#send({ type: "started", run });
     const { ending, spent } = await this.#owner.run(active, () => this.#carryOut(message, active));
@@ -91,7 +91,7 @@ class TaskThread {
 
   async #carryOut(
     message: ToThread & { readonly type: "run" },
-    { controller, reports }: ActiveRun,
+    { stop, reports }: ActiveRun,
   ): Promise<{ readonly ending: TaskEnding; readonly spent: boolean }> {
     let definition: TaskOptions;
     try {
@@ -102,8 +102,7 @@ class TaskThread {
       return { ending: failed("TaskLoadError", why), spent: true };
     }
     const { payloadJson, identity } = message;
-    const { signal } = controller;
-    const ending = await execute({ ...identity, definition, payloadJson, signal, reports });
+    const ending = await execute({ ...identity, definition, payloadJson, stop, reports });
     return { ending, spent: false };
   }
 

@@ -23,7 +23,8 @@
  * thread itself (process.exit, out of memory) is not a message but the worker's exit.
  */
 import type { MessagePort } from "node:worker_threads";
-import type { RunIdentity, TaskEnding } from "./execute.js";
+import type { RunIdentity } from "./context.js";
+import type { TaskEnding } from "./execute.js";
 import type { ReportLevel } from "./reports.js";
 
 /** The first message to a new thread. */

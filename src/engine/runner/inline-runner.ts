@@ -10,8 +10,9 @@
  * asynchronous context tracking in the process that serves, which every request would pay for.)
  * Handlers that can't be trusted that far belong in threads.
  */
-import { abortReason, execute } from "../../task/execute.js";
+import { execute } from "../../task/execute.js";
 import { Reports } from "../../task/reports.js";
+import { Stop } from "../../task/stop.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner.js";
 
@@ -35,7 +36,7 @@ export function createInlineRunner({ clock }: InlineRunnerOptions): Runner {
 }
 
 function startInline(request: RunRequest, listener: RunListener, clock: Clock): Run {
-  const controller = new AbortController();
+  const stop = new Stop();
   const reports = new Reports(clock, {
     progress: (json) => {
       listener.onProgress(json);
@@ -47,7 +48,6 @@ function startInline(request: RunRequest, listener: RunListener, clock: Clock): 
   let settle: (outcome: RunOutcome) => void = () => undefined;
   const outcome = new Promise<RunOutcome>((done) => (settle = done));
   const { task, payloadJson, jobId, attempt, requestId } = request;
-  const { signal } = controller;
   // In a microtask, so that a handler never runs inside its starter's call.
   queueMicrotask(() => {
     void execute({
@@ -56,19 +56,19 @@ function startInline(request: RunRequest, listener: RunListener, clock: Clock): 
       jobId,
       attempt,
       requestId,
-      signal,
+      stop,
       reports,
     }).then(settle);
   });
   return {
     outcome,
     abort(reason) {
-      controller.abort(abortReason(reason));
+      stop.ask(reason);
     },
     kill() {
       reports.mute();
       settle({ kind: "abandoned" });
-      controller.abort(abortReason("the run was given up"));
+      stop.ask("the run was given up");
     },
   };
 }
