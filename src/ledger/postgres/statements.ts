@@ -8,10 +8,11 @@
  * - One statement is one transaction: jobs, counts and NOTIFY become visible together.
  * - Locks are taken in one order: jobs by id, then the row of counts. A submit takes the counts first,
  *   and after it only rows that nobody else can see yet. So no two of them wait for each other.
- * - No plan can turn into a scan of the table. Jobs are found through `= any(array(SELECT ...))` or by
- *   joining an `unnest((SELECT $1))`: the planner can't see how many these will be, expects ten, and
- *   goes through the index; a plan made for few would be as good for many. The queued are read by
- *   groups (one task, one priority), each of them with an equality on the index.
+ * - A plan is made once in a session, from index scans alone (connections.ts), and must be as good for
+ *   many rows as for none. Jobs are found through `= any(array(SELECT ...))` or by joining an
+ *   `unnest((SELECT $1))`: the planner can't see how many these will be, expects ten, and goes through
+ *   the index of ids. The queued are read by groups (one task, one priority), each of them with an
+ *   equality on the index.
  * - `:schema` stands for the schema's name.
  */
 import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
@@ -30,6 +31,12 @@ export const NOW = "date_trunc('milliseconds', now())";
 export const IDS_PER_MESSAGE = 280;
 
 export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event].from}'`;
+/**
+ * As `from`, where rows are found by their ids: no index is tried for this, and none could be chosen
+ * while few jobs run and kept when many do.
+ */
+export const fromUnindexed = (event: JobEvent): string =>
+  `status || '' = '${TRANSITIONS[event].from}'`;
 export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
 export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
 
@@ -139,7 +146,7 @@ const SETTLE = `
         (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
         (SELECT $11::text[]))
       AS s (job_id, attempt, worker_id, event, result_json, error_message, ms, kept_message)
-    WHERE j.job_id = s.job_id AND j.${from("succeed")} AND j.worker_id = s.worker_id
+    WHERE j.job_id = s.job_id AND j.${fromUnindexed("succeed")} AND j.worker_id = s.worker_id
       AND j.attempt = s.attempt
       AND (s.event <> 'release' OR ${asMs("j.started_at")} = s.ms)
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
@@ -168,7 +175,8 @@ const CANCEL = `
       error_message = NULL,
       cancel_requested_at = CASE WHEN j.${from("cancel")} THEN j.cancel_requested_at ELSE ${NOW} END
     WHERE j.job_id = any(array(SELECT unnest($1::text[])))
-      AND (j.${from("cancel")} OR (j.${from("stop")} AND j.cancel_requested_at IS NULL))
+      AND (j.${fromUnindexed("cancel")}
+        OR (j.${fromUnindexed("stop")} AND j.cancel_requested_at IS NULL))
     RETURNING ${jobColumns("j")}, j.job_id AS id, j.status AS after
   ), counted AS (
     UPDATE ${COUNTS} SET queued = queued - n, terminal = terminal + n
@@ -189,7 +197,7 @@ const HEARTBEAT = `
     FROM unnest((SELECT $11::text[]), (SELECT $12::int4[]), (SELECT $13::text[]))
       AS b (job_id, attempt, progress_json)
     WHERE j.job_id = b.job_id AND j.attempt = b.attempt AND j.worker_id = $1::text
-      AND j.${from("succeed")}
+      AND j.${fromUnindexed("succeed")}
     RETURNING j.job_id, j.cancel_requested_at IS NOT NULL AS asked
   ), seen AS (SELECT count(*) FROM beaten), beat AS (
     INSERT INTO :schema.async_workers AS w (worker_id, host, pid, pid_stamp, state, tasks_json,
