@@ -38,7 +38,7 @@ function serve(port: MessagePort, { path, create, nowMs }: LedgerThreadData): vo
     },
   });
   const work = (batches: readonly Batch[]): void => {
-    for (const outcomes of store.run(batches)) say(packOutcomes(outcomes, store.commitMs));
+    for (const outcomes of store.run(batches)) say(packOutcomes(outcomes));
     changes.looked(store.lookMs);
     changes.ask();
   };

@@ -26,5 +26,5 @@ test("outcomes come out as they went in, failures in their places", () => {
     { failed: false, answer: { admitted: 0, depth: 16, others: [[0, "repeated", row("a")]] } },
     { failed: true, code: null, detail: "a bug" },
   ];
-  expect(unpackOutcomes(structuredClone(packOutcomes(outcomes, 0.25)))).toEqual(outcomes);
+  expect(unpackOutcomes(structuredClone(packOutcomes(outcomes)))).toEqual(outcomes);
 });

@@ -40,14 +40,14 @@ export function unpackBatch({ nowMs, operations, maxDepths, cells }: PackedBatch
   return { nowMs, operations: unpacked };
 }
 
-export function packOutcomes(outcomes: readonly Outcome[], commitMs: number): PackedOutcomes {
+export function packOutcomes(outcomes: readonly Outcome[]): PackedOutcomes {
   const failures: [number, Failure][] = [];
   const answers = outcomes.map((outcome, place) => {
     if (!outcome.failed) return outcome.answer;
     failures.push([place, outcome]);
     return null;
   });
-  return { kind: "outcomes", answers, failures, commitMs };
+  return { kind: "outcomes", answers, failures };
 }
 
 export function unpackOutcomes({ answers, failures }: PackedOutcomes): Outcome[] {

@@ -224,8 +224,6 @@ export interface PackedOutcomes {
   readonly answers: readonly Answers[Verb][];
   /** By the place of the operation in its batch. */
   readonly failures: readonly (readonly [place: number, failure: Failure])[];
-  /** How long the disk takes for a commit lately. */
-  readonly commitMs: number;
 }
 
 export type ToThread = PackedBatch | { readonly kind: "close" };

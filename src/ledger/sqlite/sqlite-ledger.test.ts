@@ -286,36 +286,44 @@ describe("the thread", () => {
     expect(threads).toHaveLength(2);
   });
 
-  test("that dies takes only what it was sent along: what waits goes to the next one", async () => {
-    const opened = 'require("node:worker_threads").parentPort.postMessage({ kind: "opened" })';
-    const deaf = `${opened}; setInterval(() => {}, 1000)`;
-    const ledger = await openSqliteLedger({
-      path: join(folder, "jobs.db"),
-      clock: systemClock,
-      logger: silentLogger,
-      startThread: (data) => {
-        const thread =
-          threads.length === 0 ? new Worker(deaf, { eval: true }) : startLedgerThread(data);
-        threads.push(thread);
-        return thread;
-      },
-    });
-    ledgers.push(ledger);
-    const outcomes: Promise<string>[] = [];
-    for (let turn = 0; turn < 4; turn += 1) {
-      const submitted = ledger.submit([newJob()], BOUND);
-      outcomes.push(
-        submitted.then(
-          () => "done",
-          () => "failed",
-        ),
-      );
-      await turnEnd();
-    }
-    await threads[0]?.terminate();
-    expect(await Promise.all(outcomes)).toEqual(["failed", "failed", "done", "done"]);
-    expect(await ledger.counts()).toMatchObject({ queued: 2 });
-  });
+  test.each([
+    { when: "the loop waits for it", isBusy: false, failed: 1 },
+    { when: "the loop is busy", isBusy: true, failed: 2 },
+  ])(
+    "that dies while $when takes $failed of 4 along: the others go to the next one",
+    async ({ isBusy, failed }) => {
+      const opened = 'require("node:worker_threads").parentPort.postMessage({ kind: "opened" })';
+      const deaf = `${opened}; setInterval(() => {}, 1000)`;
+      const ledger = await openSqliteLedger({
+        path: join(folder, "jobs.db"),
+        clock: systemClock,
+        logger: silentLogger,
+        isBusy: () => isBusy,
+        startThread: (data) => {
+          const thread =
+            threads.length === 0 ? new Worker(deaf, { eval: true }) : startLedgerThread(data);
+          threads.push(thread);
+          return thread;
+        },
+      });
+      ledgers.push(ledger);
+      const outcomes: Promise<string>[] = [];
+      for (let turn = 0; turn < 4; turn += 1) {
+        const submitted = ledger.submit([newJob()], BOUND);
+        outcomes.push(
+          submitted.then(
+            () => "done",
+            () => "failed",
+          ),
+        );
+        await turnEnd();
+      }
+      await threads[0]?.terminate();
+      const expected = Array.from({ length: 4 }, (_, turn) => (turn < failed ? "failed" : "done"));
+      expect(await Promise.all(outcomes)).toEqual(expected);
+      expect(await ledger.counts()).toMatchObject({ queued: 4 - failed });
+    },
+  );
 
   test("that dies may have missed changes: all who listen are told", async () => {
     const ledger = await open();

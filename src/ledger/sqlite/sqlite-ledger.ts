@@ -9,7 +9,6 @@
  * failures.ts. A call whose arguments are at fault (an id used twice) rejects alone, with an `Error`.
  */
 import { resolve } from "node:path";
-import type { Worker } from "node:worker_threads";
 import type { Job, NewJob } from "../../job/job.js";
 import { TRANSITIONS, type Status } from "../../job/state.js";
 import { fingerprintOf, newlyQueued } from "../../job/transition.js";
@@ -44,20 +43,18 @@ import { AFTER_JOB, text, textOrNull, toStatus } from "../sql/rows.js";
 import { Watchers } from "../sql/watchers.js";
 import { prepareFile } from "./database-file.js";
 import { toList, toSettledJob, toSubmitOutcomes } from "./translating.js";
-import type { LedgerThreadData, Row } from "./protocol.js";
+import type { Row } from "./protocol.js";
 import { toCounts, toJob, toSubmittedRow, toWorker, toWorkerRow } from "./rows.js";
 import { SqlitePlans } from "./sqlite-plans.js";
-import { ThreadLink } from "./thread-link.js";
+import { ThreadLink, type ThreadLinkOptions } from "./thread-link.js";
 
-export interface SqliteLedgerOptions {
+export interface SqliteLedgerOptions extends Pick<ThreadLinkOptions, "isBusy" | "startThread"> {
   /** The database file; it and its folder are made when missing. */
   readonly path: string;
   /** False: it must be there, and be a ledger. Default: true. */
   readonly create?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How the database thread is started; default: the one of this package. */
-  readonly startThread?: (data: LedgerThreadData) => Worker;
 }
 
 /** @throws LedgerError when the file can't be opened as a ledger; its code and message say why. */

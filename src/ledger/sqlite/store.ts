@@ -36,9 +36,6 @@ interface Item {
 export type StoreOptions = Pick<ConnectOptions, "path" | "nowMs" | "clock"> &
   Partial<ConnectOptions>;
 
-/** Of each new commit in the running mean of their times: a dozen tell a slow disk from a slow moment. */
-const SHARE_OF_LAST_COMMIT = 1 / 8;
-
 export class Store {
   readonly #path: string;
   readonly #clock: Clock;
@@ -48,7 +45,6 @@ export class Store {
   readonly #file: string;
   #synchronous: "FULL" | "NORMAL" = "FULL";
 
-  #commitMs = 0;
   #lookMs = 0;
 
   /** @throws whatever opening throws; `explain` says what it means. */
@@ -65,11 +61,6 @@ export class Store {
     this.#opening = { path, clock, open, busyTimeoutMs, create };
     this.#connection = connect({ ...this.#opening, nowMs });
     this.#file = fileAt(path);
-  }
-
-  /** How long the disk takes for a commit, a running mean over those that wait for it. */
-  get commitMs(): number {
-    return this.#commitMs;
   }
 
   /** How long the looks of the last run took by themselves, whatever else was in it. */
@@ -166,11 +157,7 @@ export class Store {
       return { failed: false, answer };
     });
     tx.finish();
-    const startedMs = this.#clock.monotonicMs();
     run.commit.run();
-    if (weight === "record")
-      this.#commitMs +=
-        (this.#clock.monotonicMs() - startedMs - this.#commitMs) * SHARE_OF_LAST_COMMIT;
     return outcomes;
   }
 

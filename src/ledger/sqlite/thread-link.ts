@@ -12,8 +12,10 @@ import { Worker } from "node:worker_threads";
 import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
+import { busyLoop } from "../../runtime/busy-loop.js";
 import { atTurnEnd } from "../../runtime/turn.js";
 import { toError } from "./failures.js";
+import { mostMessages } from "./pace.js";
 import { packBatch, unpackOutcomes } from "./packing.js";
 import type {
   LedgerThreadData,
@@ -27,15 +29,6 @@ import type {
 
 /** Enough to share a commit among hundreds, and few enough that one transaction stays short. */
 const LARGEST_MESSAGE = 1_024;
-/**
- * On a fast disk the second message waits at the thread while the first is committed, so that the
- * thread never waits for us. On a slow one that would split those who wait into two commits where one
- * could serve them all: then a message goes out when the answers to the one before have been heard,
- * with whatever that set off. With 64 callers the two are even at about half a millisecond.
- */
-const FAST_DISK_MESSAGES = 2;
-const SLOW_DISK_MESSAGES = 1;
-const SLOW_COMMIT_MS = 0.5;
 const RESTART_PAUSE_MS = 1_000;
 
 export interface ThreadLinkOptions extends Pick<LedgerThreadData, "path" | "create"> {
@@ -45,6 +38,8 @@ export interface ThreadLinkOptions extends Pick<LedgerThreadData, "path" | "crea
   /** Changes may have been missed. */
   readonly onGap: () => void;
   readonly startThread?: (data: LedgerThreadData) => Worker;
+  /** Whether the event loop is. */
+  readonly isBusy?: () => boolean;
 }
 
 interface Call {
@@ -65,6 +60,7 @@ export function startLedgerThread(workerData: LedgerThreadData): Worker {
 
 export class ThreadLink {
   readonly #options: ThreadLinkOptions;
+  readonly #isBusy: () => boolean;
   #thread: Worker | undefined;
   /** Settles when the thread that is being started is open, or could not open. */
   #starting: Promise<void> | undefined;
@@ -76,11 +72,11 @@ export class ThreadLink {
   #waiting: Call[] = [];
   #underWay: Message[] = [];
   #flushDue = false;
-  #messagesAtOnce = FAST_DISK_MESSAGES;
   #closing: Promise<void> | undefined;
 
   constructor(options: ThreadLinkOptions) {
     this.#options = options;
+    this.#isBusy = options.isBusy ?? busyLoop(options.clock);
   }
 
   /** @throws LedgerError when the database can't be opened. */
@@ -111,8 +107,7 @@ export class ThreadLink {
 
   /** Idempotent. Waits for the calls under way, then ends the thread. */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    return (this.#closing ??= this.#close());
   }
 
   async #close(): Promise<void> {
@@ -132,8 +127,12 @@ export class ThreadLink {
     await ended;
   }
 
+  #isFull(): boolean {
+    return this.#underWay.length >= mostMessages(this.#isBusy());
+  }
+
   #flushSoon(): void {
-    if (this.#flushDue || this.#underWay.length >= this.#messagesAtOnce) return;
+    if (this.#flushDue || this.#isFull()) return;
     this.#flushDue = true;
     atTurnEnd(() => {
       this.#flushDue = false;
@@ -146,16 +145,21 @@ export class ThreadLink {
       if (this.#waiting.length > 0) this.#startAgain();
       return;
     }
-    while (this.#waiting.length > 0 && this.#underWay.length < this.#messagesAtOnce)
+    while (this.#waiting.length > 0 && !this.#isFull())
       this.#send(this.#thread, this.#waiting.splice(0, LARGEST_MESSAGE));
   }
 
   #send(thread: Worker, calls: readonly Call[]): void {
     const nowMs = this.#options.clock.nowMs();
-    const operations = calls.map((call) => call.operation);
     this.#underWay.push({ nowMs, calls });
     try {
-      this.#post(thread, packBatch(nowMs, operations));
+      this.#post(
+        thread,
+        packBatch(
+          nowMs,
+          calls.map((call) => call.operation),
+        ),
+      );
     } catch (error) {
       // One of them holds a value that can't be copied to a thread: a bug of that caller alone.
       this.#underWay.pop();
@@ -174,9 +178,7 @@ export class ThreadLink {
         const done = this.#underWay.shift();
         if (done === undefined) throw new Error("the ledger's thread answered what nobody asked");
         this.#answered = true;
-        this.#messagesAtOnce =
-          message.commitMs > SLOW_COMMIT_MS ? SLOW_DISK_MESSAGES : FAST_DISK_MESSAGES;
-        if (this.#messagesAtOnce > 1) this.#flush();
+        if (this.#isBusy()) this.#flush();
         else this.#flushSoon();
         const outcomes = unpackOutcomes(message);
         for (const [index, call] of done.calls.entries()) {
@@ -229,8 +231,7 @@ export class ThreadLink {
         this.#ended(thread, fault);
       });
     });
-    this.#starting = started;
-    return started;
+    return (this.#starting = started);
   }
 
   #opened(thread: Worker): void {
