@@ -5,6 +5,7 @@
 import type { Idempotency, Job, NewJob } from "../job/job.js";
 import { isTerminal } from "../job/state.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
+import { busyLoop } from "../runtime/busy-loop.js";
 import type { Clock } from "../runtime/clock.js";
 import type { TaskRegistry } from "../task/registry.js";
 import { acceptInput, MAX_INPUT_BYTES, type InputDecision } from "./accepted-input.js";
@@ -31,12 +32,6 @@ const NOT_READY = { kind: "not_ready", reason: "shutting down" } as const satisf
 
 /** Jobs of one `submitMany`: one transaction, which others wait for. */
 const MAX_MANY = 10_000;
-
-/**
- * While the disk takes one list, the next one is read, checked and sent: with 32 HTTP connections on SQLite
- * that makes half as many submits again, and more than two lists only make them shorter.
- */
-const LISTS_AT_ONCE = 2;
 
 /** Where jobs are recorded. */
 export type Recorder = Pick<Ledger, "submit">;
@@ -80,7 +75,7 @@ export class Admission {
     const bound = { maxDepth: ports.settings.asyncMaxQueue };
     this.#batcher = new Batcher((jobs) => ports.ledger.submit(jobs, bound), ports.clock, {
       weigh: ({ payloadJson }) => payloadJson.length,
-      atOnce: LISTS_AT_ONCE,
+      overlap: busyLoop(ports.clock),
     });
   }
 

@@ -54,6 +54,63 @@ describe("a batcher", () => {
     expect(calls.map(({ items }) => items)).toEqual([[1, 2, 3], [4, 5], [6], [99], [1]]);
   });
 
+  describe("whose calls may overlap", () => {
+    /** Callers that come back whenever they are answered, and the lengths of the lists they were in. */
+    async function rounds(
+      callers: number,
+      calls: number,
+      overlap: () => boolean,
+    ): Promise<number[]> {
+      const held_ = held();
+      const batcher = new Batcher(held_.send, new VirtualClock(), { overlap });
+      for (let caller = 0; caller < callers; caller += 1) {
+        const come = (): void => {
+          batcher.push({ item: caller, resolve: come, reject: come });
+        };
+        come();
+      }
+      for (let call = 0; call < calls; call += 1) {
+        await settled();
+        held_.calls[call]?.answer();
+      }
+      return held_.calls.slice(0, calls).map(({ items }) => items.length);
+    }
+
+    test("sends callers in two halves, where there are enough", async () => {
+      expect(await rounds(32, 6, () => true)).toEqual([32, 16, 16, 16, 16, 16]);
+      expect(await rounds(9, 6, () => true)).toEqual([9, 4, 4, 4, 4, 4]);
+      expect(await rounds(6, 4, () => true)).toEqual([6, 6, 6, 6]);
+    });
+
+    test("sends all in one list while they may not", async () => {
+      let busy = true;
+      const lengths = rounds(32, 9, () => busy);
+      await settled();
+      busy = false;
+      expect((await lengths).slice(-3)).toEqual([32, 32, 32]);
+    });
+
+    test("does not wait for the end of the turn with a half, nor for the other half", async () => {
+      const { calls, send } = held();
+      const batcher = new Batcher(send, new VirtualClock(), { overlap: () => true });
+      const add = (from: number, to: number): Promise<unknown>[] =>
+        Array.from({ length: to - from }, (_, at) => batcher.add(from + at));
+      const first = Promise.all(add(0, 8));
+      await settled();
+      calls[0]?.answer();
+      await first;
+      const others = add(0, 6);
+      expect(calls.map(({ items }) => items.length)).toEqual([8, 4]);
+      await settled();
+      expect(calls).toHaveLength(2);
+      calls[1]?.answer();
+      await settled();
+      expect(calls.map(({ items }) => items.length)).toEqual([8, 4, 2]);
+      calls[2]?.answer();
+      expect(await Promise.all(others)).toEqual([0, 10, 20, 30, 40, 50]);
+    });
+  });
+
   test("gives an error to each caller of that call, and to no other", async () => {
     const { calls, send } = held();
     const batcher = new Batcher(send, new VirtualClock());
@@ -154,11 +211,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 test("whatever happens, each item is answered once, lists are in order, and no more are under way than allowed", async () => {
   await fc.assert(
-    fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), async (all, atOnce) => {
+    fc.asyncProperty(steps, fc.boolean(), async (all, overlap) => {
       const { calls, send } = held();
       const open = new Set<number>();
       const clock = new VirtualClock();
-      const batcher = new Batcher(send, clock, { maxItems: 3, atOnce });
+      const batcher = new Batcher(send, clock, { maxItems: 3, overlap: () => overlap });
       const answered = new Map<number, "resolved" | "rejected">();
       const answer = (item: number, how: "resolved" | "rejected"): void => {
         expect(answered.has(item)).toBe(false);
@@ -169,7 +226,7 @@ test("whatever happens, each item is answered once, lists are in order, and no m
       const turn = async (): Promise<void> => {
         await settled(8);
         for (; seen < calls.length; seen += 1) open.add(seen);
-        expect(open.size).toBeLessThanOrEqual(atOnce);
+        expect(open.size).toBeLessThanOrEqual(overlap ? 2 : 1);
       };
       const end = async (call: number, how: How): Promise<void> => {
         open.delete(call);

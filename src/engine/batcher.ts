@@ -1,8 +1,12 @@
 /**
- * Turns concurrent single calls into calls with lists. One call is under way at a time, unless more
- * are allowed; what comes in meanwhile goes along with the next one. A lone call waits for nobody: it
- * leaves at the end of the present turn of the event loop, together with all that came in during that
- * turn. Lists leave in the order in which their items came.
+ * Turns concurrent single calls into calls with lists. One call is under way at a time; what comes in
+ * meanwhile goes along with the next one. A lone call waits for nobody: it leaves at the end of the
+ * present turn of the event loop, together with all that came in during that turn. Lists leave in the
+ * order in which their items came.
+ *
+ * Callers that come back when they have been answered all come in one list, and all wait for it. Where
+ * the event loop is what they wait for most of the time, calls may overlap: then callers are sent in two
+ * halves, so that the loop is at work for one while the ledger is for the other.
  *
  * Lists are bounded in count and weight, and so is what waits. When a call fails, each of its callers
  * gets the error. When the ledger hung, all who waited by then get it as well: each list more would
@@ -20,14 +24,16 @@ export interface BatchBounds<Item> {
   readonly maxWeight: number;
   /** An item's weight, for instance its size in characters; always the same. */
   readonly weigh: (item: Item) => number;
-  /** Calls under way together, at most; from 1. */
-  readonly atOnce: number;
+  /** Whether calls may overlap now. */
+  readonly overlap: () => boolean;
 }
 
 /** Lists of about this length are where a ledger's cost per item stops to fall; memory does not notice. */
 export const MAX_BATCH_ITEMS = 500;
 /** A list is copied on its way to the ledger's thread or socket: this bounds what is held twice. */
 export const MAX_BATCH_CHARS = 16 * 1024 * 1024;
+/** Shorter halves are not worth a call of their own. */
+const SMALLEST_HALF = 4;
 /** A call that fails after this long had no answer. */
 const HUNG_MS = 1_000;
 /**
@@ -52,6 +58,9 @@ export class Batcher<Item, Result> {
   #waitingWeight = 0;
   #scheduled = false;
   #underWay = 0;
+  #itemsUnderWay = 0;
+  /** Half of those who waited or were under way when a list was last answered. */
+  #half = Infinity;
 
   /** @param send answers one result per item, in order. */
   constructor(
@@ -65,7 +74,7 @@ export class Batcher<Item, Result> {
       maxItems: bounds.maxItems ?? MAX_BATCH_ITEMS,
       maxWeight: bounds.maxWeight ?? MAX_BATCH_CHARS,
       weigh: bounds.weigh ?? (() => 0),
-      atOnce: bounds.atOnce ?? 1,
+      overlap: bounds.overlap ?? (() => false),
     };
   }
 
@@ -89,27 +98,32 @@ export class Batcher<Item, Result> {
     }
     this.#waiting.push(waiting);
     this.#waitingWeight += weigh(waiting.item);
-    this.#schedule();
+    if (this.#isHalf()) void this.#sendNext();
+    else this.#schedule();
   }
 
   /** The check phase comes after all sockets of this turn were read: their calls share the list. */
   #schedule(): void {
-    if (this.#scheduled || this.#underWay >= this.#bounds.atOnce || this.#waiting.length === 0)
-      return;
+    if (this.#scheduled || this.#underWay > 0 || this.#waiting.length === 0) return;
     this.#scheduled = true;
     atTurnEnd(() => {
       this.#scheduled = false;
-      void this.#sendNext();
+      if (this.#underWay === 0 && this.#waiting.length > 0) void this.#sendNext();
     });
+  }
+
+  /** One of two halves is there, and need not wait for the other, nor for the end of the turn. */
+  #isHalf(): boolean {
+    const { length } = this.#waiting;
+    if (this.#underWay > 1 || this.#half < SMALLEST_HALF || length < this.#half) return false;
+    return this.#bounds.overlap();
   }
 
   async #sendNext(): Promise<void> {
     const batch = this.#take();
-    this.#underWay += 1;
-    this.#schedule();
     const startedMs = this.#clock.monotonicMs();
     try {
-      const results = await this.#send(batch.map(({ item }) => item));
+      const results = await this.#answersTo(batch.map(({ item }) => item));
       if (results.length !== batch.length)
         throw new Error(
           `a list of ${String(batch.length)} was answered with ${String(results.length)} results`,
@@ -119,9 +133,19 @@ export class Batcher<Item, Result> {
       const hung = isUnavailable(error) && this.#clock.monotonicMs() - startedMs >= HUNG_MS;
       const failed = hung ? batch.concat(this.#takeAll()) : batch;
       for (const waiting of failed) waiting.reject(error);
+    }
+    this.#schedule();
+  }
+
+  async #answersTo(items: readonly Item[]): Promise<readonly Result[]> {
+    this.#underWay += 1;
+    this.#itemsUnderWay += items.length;
+    try {
+      return await this.#send(items);
     } finally {
+      this.#half = Math.floor((this.#itemsUnderWay + this.#waiting.length) / 2);
       this.#underWay -= 1;
-      this.#schedule();
+      this.#itemsUnderWay -= items.length;
     }
   }
 

@@ -13,7 +13,7 @@ import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
 import { busyLoop } from "../../runtime/busy-loop.js";
-import { atTurnEnd } from "../../runtime/turn.js";
+import { afterThisTurn, atTurnEnd } from "../../runtime/turn.js";
 import { toError } from "./failures.js";
 import { mostMessages } from "./pace.js";
 import { packBatch, unpackOutcomes } from "./packing.js";
@@ -131,14 +131,14 @@ export class ThreadLink {
     return this.#underWay.length >= mostMessages(this.#isBusy());
   }
 
-  #flushSoon(): void {
+  readonly #flushSoon = (): void => {
     if (this.#flushDue || this.#isFull()) return;
     this.#flushDue = true;
-    atTurnEnd(() => {
+    (this.#isBusy() ? queueMicrotask : atTurnEnd)(() => {
       this.#flushDue = false;
       this.#flush();
     });
-  }
+  };
 
   #flush(): void {
     if (this.#thread === undefined) {
@@ -179,7 +179,7 @@ export class ThreadLink {
         if (done === undefined) throw new Error("the ledger's thread answered what nobody asked");
         this.#answered = true;
         if (this.#isBusy()) this.#flush();
-        else this.#flushSoon();
+        else afterThisTurn(this.#flushSoon);
         const outcomes = unpackOutcomes(message);
         for (const [index, call] of done.calls.entries()) {
           const outcome = outcomes[index];
