@@ -5,7 +5,6 @@
 import type { Idempotency, Job, NewJob } from "../job/job.js";
 import { isTerminal } from "../job/state.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
-import { busyLoop } from "../runtime/busy-loop.js";
 import type { Clock } from "../runtime/clock.js";
 import type { TaskRegistry } from "../task/registry.js";
 import { acceptInput, MAX_INPUT_BYTES, type InputDecision } from "./accepted-input.js";
@@ -60,6 +59,8 @@ export interface AdmissionPorts {
   readonly observer: EngineObserver;
   readonly runTimes: CautiousAverage;
   readonly newId: () => string;
+  /** Whether the event loop is at work most of the time. */
+  readonly isBusy: () => boolean;
   /** Called when a job is about to be recorded, and after it was. */
   readonly beforeSubmit: () => void;
   readonly accepted: (job: Job) => void;
@@ -75,7 +76,7 @@ export class Admission {
     const bound = { maxDepth: ports.settings.asyncMaxQueue };
     this.#batcher = new Batcher((jobs) => ports.ledger.submit(jobs, bound), ports.clock, {
       weigh: ({ payloadJson }) => payloadJson.length,
-      overlap: busyLoop(ports.clock),
+      overlap: ports.isBusy,
     });
   }
 

@@ -1,12 +1,13 @@
 /**
- * Turns concurrent single calls into calls with lists. One call is under way at a time; what comes in
- * meanwhile goes along with the next one. A lone call waits for nobody: it leaves at the end of the
- * present turn of the event loop, together with all that came in during that turn. Lists leave in the
- * order in which their items came.
+ * Turns concurrent single calls into calls with lists. One call is under way at a time, unless they
+ * may overlap; what comes in meanwhile goes along with the next one. A lone call waits for nobody: it
+ * leaves at the end of the present turn of the event loop, together with all that came in during that
+ * turn. Lists leave in the order in which their items came.
  *
  * Callers that come back when they have been answered all come in one list, and all wait for it. Where
  * the event loop is what they wait for most of the time, calls may overlap: then callers are sent in two
- * halves, so that the loop is at work for one while the ledger is for the other.
+ * halves, each as soon as it is there, so that the loop is at work for one while the ledger is for the
+ * other.
  *
  * Lists are bounded in count and weight, and so is what waits. When a call fails, each of its callers
  * gets the error. When the ledger hung, all who waited by then get it as well: each list more would
@@ -98,6 +99,10 @@ export class Batcher<Item, Result> {
     }
     this.#waiting.push(waiting);
     this.#waitingWeight += weigh(waiting.item);
+    this.#go();
+  }
+
+  #go(): void {
     if (this.#isHalf()) void this.#sendNext();
     else this.#schedule();
   }
@@ -134,7 +139,7 @@ export class Batcher<Item, Result> {
       const failed = hung ? batch.concat(this.#takeAll()) : batch;
       for (const waiting of failed) waiting.reject(error);
     }
-    this.#schedule();
+    this.#go();
   }
 
   async #answersTo(items: readonly Item[]): Promise<readonly Result[]> {
@@ -143,7 +148,8 @@ export class Batcher<Item, Result> {
     try {
       return await this.#send(items);
     } finally {
-      this.#half = Math.floor((this.#itemsUnderWay + this.#waiting.length) / 2);
+      const callers = this.#itemsUnderWay + this.#waiting.length;
+      this.#half = Math.min(Math.floor(callers / 2), this.#bounds.maxItems);
       this.#underWay -= 1;
       this.#itemsUnderWay -= items.length;
     }

@@ -9,6 +9,7 @@ import type {
   ListQuery,
   WorkerRecord,
 } from "../ledger/ledger.js";
+import { busyLoop } from "../runtime/busy-loop.js";
 import { systemClock, type Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
 import { systemProcesses, type Processes } from "../runtime/process-identity.js";
@@ -65,6 +66,8 @@ export interface EngineOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly processes?: Processes;
+  /** Whether the event loop is at work most of the time. Default: measured. */
+  readonly isBusy?: () => boolean;
   /** Beats for the worker while an inline handler holds up the event loop. Default: nobody does. */
   readonly stallGuard?: StartStallGuard | undefined;
 }
@@ -81,6 +84,7 @@ export function createEngine(options: EngineOptions): Engine {
     observer: options.observer ?? BLIND,
     ownTasks: options.ownTasks ?? [],
     processes: options.processes ?? systemProcesses(),
+    isBusy: options.isBusy ?? busyLoop(clock),
     runner: options.runner ?? createTaskRunner({ maxThreads: settings.maxWorkers, clock, logger }),
   });
 }

@@ -8,13 +8,6 @@ export function atTurnEnd(fire: () => void): void {
   setImmediate(fire);
 }
 
-/** Calls `fire` once, in the next turn: after all that was called at the end of this one. */
-export function afterThisTurn(fire: () => void): void {
-  atTurnEnd(() => {
-    queueMicrotask(fire);
-  });
-}
-
 /** Lets everyone else have a turn. */
 export function turnEnd(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -63,13 +63,15 @@ describe("execute", () => {
     ]);
   });
 
-  it("hands over a context that wrappers may spread", async () => {
-    const inner = (_: unknown, { signal, more }: TaskContext & { more: number }): unknown => {
-      signal.throwIfAborted();
-      return more;
-    };
-    const ending = await scene().run({ run: (given, ctx) => inner(given, { ...ctx, more: 3 }) });
-    expect(ending).toEqual({ kind: "succeeded", resultJson: "3" });
+  it.each<[string, (ctx: TaskContext) => TaskContext]>([
+    ["spread", (ctx) => ({ ...ctx })],
+    ["inherit from", (ctx) => Object.create(ctx) as TaskContext],
+    ["put behind a proxy", (ctx) => new Proxy(ctx, {})],
+  ])("hands over a context that wrappers may %s", async (_, wrap) => {
+    const stop = new Stop();
+    const run = (__: unknown, ctx: TaskContext): boolean => wrap(ctx).signal === stop.signal;
+    const ending = await scene().run({ run }, {}, { stop });
+    expect(ending).toEqual({ kind: "succeeded", resultJson: "true" });
   });
 
   it("gives a synchronous request no job's id", async () => {

@@ -8,6 +8,7 @@ import { afterAll, expect, inject, test } from "vitest";
 import { Changes, newOrigin, type Means } from "../../src/ledger/postgres/changes.js";
 import { claim, heartbeat } from "../../src/ledger/postgres/claiming.js";
 import { counts, get } from "../../src/ledger/postgres/looking.js";
+import { SESSION_SETTINGS } from "../../src/ledger/postgres/connections.js";
 import { statementsOf } from "../../src/ledger/postgres/session.js";
 import { settle } from "../../src/ledger/postgres/settling.js";
 import { submit } from "../../src/ledger/postgres/submitting.js";
@@ -41,9 +42,11 @@ const FILL = `INSERT INTO :schema.async_jobs (job_id, task, payload_json, queue,
     CASE WHEN i <= $1::int4 THEN now() END
   FROM generate_series(1, $1::int4 + $2::int4) i`;
 const COUNT = "UPDATE :schema.async_counts SET terminal = $1::int8, queued = $2::int8";
-/** As of the ledger's own (src/ledger/postgres/connections.ts). */
-const SETTINGS =
-  "SET plan_cache_mode = force_custom_plan; SET random_page_cost = 1.1; SET jit = off";
+/**
+ * Explained statements are planned for their values; that the ledger's own plans, which are made for any,
+ * read by the same indexes is what postgres-plans.test.ts holds.
+ */
+const SETTINGS = SESSION_SETTINGS.map(([name, value]) => `SET ${name} = '${value}'`).join("; ");
 
 test.each([
   ["500 have ended, 200 wait, never analyzed", 500, 200, false],

@@ -84,7 +84,6 @@ const VALUES: Record<StatementName, readonly Value[]> = {
   counts: [],
   inspect: [100, 30_000, 60_000],
   list: ["~", 101],
-  // A window that the planner takes for most of the table may as well be read as the table.
   listFiltered: ["~", 101, ["failed"], null, 500],
   listPlan: ["~", 101, ["failed"], null, 10_000, "p"],
   listLive: ["~", 101, ["queued", "running"], null],
@@ -132,15 +131,41 @@ function literal(value: Value): string {
   return `'{${value.map((one) => JSON.stringify(one)).join(",")}}'`;
 }
 
-const OF_LEDGER = SESSION_SETTINGS.map(([name, value]) => `${name} = '${value}'`);
-const OF_PROXY = ["plan_cache_mode = force_custom_plan"];
+interface Mode {
+  readonly name: string;
+  readonly settings: readonly string[];
+}
+const LEDGER: Mode = {
+  name: "the ledger's settings",
+  settings: SESSION_SETTINGS.map(([name, value]) => `${name} = '${value}'`),
+};
+const PROXY: Mode = {
+  name: "the server's settings",
+  settings: ["plan_cache_mode = force_custom_plan"],
+};
+
+/** As small as the work under way. */
+const SMALL_INDEXES: ReadonlySet<string> = new Set([
+  "ix_async_jobs_status",
+  "ix_async_jobs_worker_id",
+]);
+
+/** The scans that read the table, or a large index of it, from end to end. */
+function wholeScans(plan: string): string[] {
+  const nodes = plan.split(/\n(?=\s*(?:->|CTE |InitPlan |SubPlan ))/);
+  return nodes.filter((node) => {
+    if (!/Scan .*on async_jobs\b/.test(node) || /Bitmap Heap Scan/.test(node)) return false;
+    const index = /(?:using|Bitmap Index Scan on) (\w+)/.exec(node)?.[1] ?? "";
+    return !SMALL_INDEXES.has(index) && !node.includes("Index Cond:");
+  });
+}
 
 describe.each([
   // Through a proxy, statements are planned anew each time: for an empty table, nothing is wrong.
-  ["empty, never analyzed", 0, false, [OF_LEDGER]],
-  ["empty, analyzed", 0, true, [OF_LEDGER]],
-  ["never analyzed", 60_000, false, [OF_LEDGER, OF_PROXY]],
-  ["analyzed", 60_000, true, [OF_LEDGER, OF_PROXY]],
+  ["empty, never analyzed", 0, false, [LEDGER]],
+  ["empty, analyzed", 0, true, [LEDGER]],
+  ["never analyzed", 60_000, false, [LEDGER, PROXY]],
+  ["analyzed", 60_000, true, [LEDGER, PROXY]],
 ])("%s", (_, rows, analyzed, modes) => {
   beforeAll(async () => {
     await h.query("ALTER TABLE :schema.async_jobs SET (autovacuum_enabled = off)");
@@ -149,22 +174,15 @@ describe.each([
     if (analyzed) await h.query("ANALYZE :schema.async_jobs");
   });
 
-  test.each(
-    modes.map(
-      (settings) =>
-        [
-          settings === OF_LEDGER ? "the ledger's settings" : "the server's settings",
-          settings,
-        ] as const,
-    ),
-  )("%s", async (mode, settings) => {
+  test.each(modes)("$name", async ({ name: mode, settings }) => {
     for (const [name, plan] of await plans(settings)) {
-      const scans = plan.split("\n").filter((line) => line.includes("Seq Scan on async_jobs"));
-      expect(scans, `${name} with ${mode}:\n${plan}`).toEqual([]);
+      expect(wholeScans(plan), `${name} with ${mode}:\n${plan}`).toEqual([]);
       // By their ids alone: how many run or wait must not matter.
       if (name === "settle" || name === "heartbeat" || name === "cancel")
         expect(plan, name).not.toMatch(/ix_async_jobs/);
       // Millions may have ended in the same moment: retention takes them as the index has them.
+      // An order that an index of all jobs has must not be taken for the sake of a few that run.
+      if (name === "rescue" || name === "inspect") expect(plan).toMatch(/ix_async_jobs_worker_id/);
       if (name === "listPlan") {
         expect(plan).toMatch(/ix_async_jobs_plan_id/);
         expect(plan).not.toMatch(/pk_async_jobs/);

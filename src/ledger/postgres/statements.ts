@@ -9,10 +9,9 @@
  * - Locks are taken in one order: jobs by id, then the row of counts. A submit takes the counts first,
  *   and after it only rows that nobody else can see yet. So no two of them wait for each other.
  * - A plan is made once in a session, from index scans alone (connections.ts), and must be as good for
- *   many rows as for none. Jobs are found through `= any(array(SELECT ...))` or by joining an
- *   `unnest((SELECT $1))`: the planner can't see how many these will be, expects ten, and goes through
- *   the index of ids. The queued are read by groups (one task, one priority), each of them with an
- *   equality on the index.
+ *   many rows as for none. Jobs are found through `= any(array(SELECT ...))`: the planner can't see how
+ *   many these will be, expects ten, and goes through the index of ids. The queued are read by groups
+ *   (one task, one priority), each of them with an equality on the index.
  * - `:schema` stands for the schema's name.
  */
 import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
@@ -32,11 +31,13 @@ export const IDS_PER_MESSAGE = 280;
 
 export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event].from}'`;
 /**
- * As `from`, where rows are found by their ids: no index is tried for this, and none could be chosen
- * while few jobs run and kept when many do.
+ * Where rows are found by their ids, nothing else may be taken for an index: a plan that was made while
+ * the table was empty, or nobody ran anything, would go through all that there is or runs by now.
  */
-export const fromUnindexed = (event: JobEvent): string =>
-  `status || '' = '${TRANSITIONS[event].from}'`;
+const fromUnindexed = (event: JobEvent): string => `status || '' = '${TRANSITIONS[event].from}'`;
+/** The jobs of a list of ids, and what the list has for each of them. @param ids a parameter. */
+const listed = (ids: string, list: string): string =>
+  `j.job_id = any(array(SELECT unnest(${ids}::text[]))) AND j.job_id || '' = ${list}.job_id`;
 export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
 export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
 
@@ -146,7 +147,7 @@ const SETTLE = `
         (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
         (SELECT $11::text[]))
       AS s (job_id, attempt, worker_id, event, result_json, error_message, ms, kept_message)
-    WHERE j.job_id = s.job_id AND j.${fromUnindexed("succeed")} AND j.worker_id = s.worker_id
+    WHERE ${listed("$1", "s")} AND j.${fromUnindexed("succeed")} AND j.worker_id = s.worker_id
       AND j.attempt = s.attempt
       AND (s.event <> 'release' OR ${asMs("j.started_at")} = s.ms)
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
@@ -196,7 +197,7 @@ const HEARTBEAT = `
       progress_json = coalesce(b.progress_json, j.progress_json)
     FROM unnest((SELECT $11::text[]), (SELECT $12::int4[]), (SELECT $13::text[]))
       AS b (job_id, attempt, progress_json)
-    WHERE j.job_id = b.job_id AND j.attempt = b.attempt AND j.worker_id = $1::text
+    WHERE ${listed("$11", "b")} AND j.attempt = b.attempt AND j.worker_id = $1::text
       AND j.${fromUnindexed("succeed")}
     RETURNING j.job_id, j.cancel_requested_at IS NOT NULL AS asked
   ), seen AS (SELECT count(*) FROM beaten), beat AS (

@@ -6,7 +6,8 @@
  * all submits lock, may be had only later: another submit may have recorded a key in between. Then the
  * unique index refuses the record, nothing of the call is left, and the caller runs it again, to find
  * the key. Waiting for the lock first and looking afterwards would take a second statement while all
- * other submits wait.
+ * other submits wait. What is asked and what is known meet in hashed subplans, never in a join: a plan made
+ * for ten keys would compare each of ten thousand with each other.
  */
 import { asMs, jobCells } from "./rows.js";
 import { COUNTS, JOBS, ms, NOW, to } from "./statements.js";
@@ -22,8 +23,16 @@ const admission = (asked: string, from: string): string => `
     RETURNING granted, queued + running AS depth
   )`;
 
+const COLUMNS = `job_id, task, payload_json, plan_id, phase, queue, priority, run_at, max_attempts,
+      timeout_ms, schema_version, request_id, delay_ms`;
+/** What is asked for, one row each. @param more arrays. @param names of their columns. */
+const asked = (more = "", names = ""): string => `
+      unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int4[],
+        $8::float8[], $9::int4[], $10::int8[], $11::int4[], $12::text[], $13::float8[]${more})
+      WITH ORDINALITY AS a (${COLUMNS}${names}, place)`;
+
 /** A refused id that is used already is inserted all the same, and so rejects the call as an admitted one does. */
-const recorded = (place: string, from: string): string => `
+const recorded = (from: string, place: string, keyed: string): string => `
   recorded AS (
     INSERT INTO ${JOBS} (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
       max_attempts, timeout_ms, schema_version, request_id, idempotency_key, payload_fingerprint,
@@ -33,11 +42,8 @@ const recorded = (place: string, from: string): string => `
         greatest(timestamptz 'epoch' + ${ms("a.run_at")}, ${NOW} + ${ms("a.delay_ms")}),
         ${NOW}),
       coalesce(a.max_attempts, 1), a.timeout_ms, coalesce(a.schema_version, 1), a.request_id,
-      ${from === "" ? "NULL, NULL" : "fresh.key, fresh.fingerprint"}, ${to("release")}, 0, ${NOW}
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int4[],
-        $8::float8[], $9::int4[], $10::int8[], $11::int4[], $12::text[], $13::float8[])
-      WITH ORDINALITY AS a (job_id, task, payload_json, plan_id, phase, queue, priority, run_at,
-        max_attempts, timeout_ms, schema_version, request_id, delay_ms, place) ${from}
+      ${keyed}, ${to("release")}, 0, ${NOW}
+    FROM ${from}
     WHERE ${place} <= coalesce((SELECT granted FROM admission), 0)
       OR (SELECT true FROM ${JOBS} used WHERE used.job_id = a.job_id LIMIT 1)
   )`;
@@ -59,7 +65,8 @@ const answer = (known: string): string => `
  * before, null.
  */
 const SUBMIT = `
-  WITH ${admission("$18::bigint", "")}, ${recorded("a.place", "")} ${answer("NULL::text")}`;
+  WITH ${admission("$18::bigint", "")},
+  ${recorded(asked(), "a.place", "NULL, NULL")} ${answer("NULL::text")}`;
 
 /**
  * $1 to $17 as above; $18 idempotency_key text[] (each key once; null: none), $19 payload_fingerprint
@@ -68,21 +75,21 @@ const SUBMIT = `
  */
 const SUBMIT_KEYED = `
   WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest($18::text[], $19::text[]) WITH ORDINALITY AS k (key, fingerprint, place)
+    SELECT * FROM ${asked(", $18::text[], $19::text[]", ", key, fingerprint")}
   ), known AS MATERIALIZED (
-    SELECT j.idempotency_key AS key, j.payload_fingerprint AS fingerprint,
+    SELECT j.idempotency_key AS key, coalesce(j.payload_fingerprint, '') AS fingerprint,
       ARRAY[${jobCells("j")}, j.payload_fingerprint] AS cells
     FROM ${JOBS} j WHERE j.idempotency_key IS NOT NULL
       AND j.idempotency_key COLLATE "C" = any(array(SELECT unnest($18::text[])))
   ), fresh AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY place) AS nth FROM asked
-    WHERE NOT EXISTS (SELECT FROM known WHERE known.key = asked.key)
+    WHERE (key IN (SELECT key FROM known)) IS NOT TRUE
   ), sums AS (
-    SELECT CASE WHEN $17::boolean AND EXISTS (SELECT FROM known JOIN asked USING (key)
-        WHERE known.fingerprint IS DISTINCT FROM asked.fingerprint)
+    SELECT CASE WHEN $17::boolean AND EXISTS (SELECT FROM known WHERE (key, fingerprint) NOT IN (
+        SELECT key, coalesce(fingerprint, '') FROM asked WHERE key IS NOT NULL))
       THEN 0 ELSE count(*) END AS n FROM fresh
   ), ${admission("sums.n", "FROM sums")},
-  ${recorded("fresh.nth", "JOIN fresh ON fresh.place = a.place")}
+  ${recorded("fresh a", "a.nth", "a.key, a.fingerprint")}
   ${answer("(SELECT json_agg(cells) FROM known)::text")}`;
 
 export const SUBMITTING_SQL = { submit: SUBMIT, submitKeyed: SUBMIT_KEYED } as const;

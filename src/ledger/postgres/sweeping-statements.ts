@@ -57,6 +57,12 @@ const REJECT = `
       AND EXISTS (SELECT FROM living WHERE worker_id = $7::text)
   ), ${overdue("orphans")}, ${endedWaiting("reject", "$5::text || j.task")}`;
 
+/**
+ * The order of ids, without an index that has it: among all that ever ran, those that run would be looked
+ * for one by one.
+ */
+const UNINDEXED_ID = "j.job_id || ''";
+
 /** The lost: by their own silence, or known to be gone. $2 age (ms), $3 worker_id text[]. */
 const LOST = `(w.last_heartbeat < ${NOW} - ${ms("$2")} OR w.worker_id = any($3::text[]))`;
 
@@ -71,7 +77,7 @@ const RESCUE = `
     WHERE j.${from("rescue")} AND (
       j.last_heartbeat < ${NOW} - ${ms("$4")} OR j.worker_id = any($3::text[])
       OR coalesce(w.last_heartbeat, j.last_heartbeat) < ${NOW} - ${ms("$2")})
-    ORDER BY j.job_id LIMIT $1::int4 FOR UPDATE OF j SKIP LOCKED
+    ORDER BY ${UNINDEXED_ID} LIMIT $1::int4 FOR UPDATE OF j SKIP LOCKED
   ), changed AS (
     UPDATE ${JOBS} j SET
       status = CASE WHEN j.cancel_requested_at IS NOT NULL THEN ${to("bury")}
@@ -159,7 +165,7 @@ const INSPECT = `
     FROM ${JOBS} j LEFT JOIN :schema.async_workers w ON w.worker_id = j.worker_id
     WHERE j.${from("rescue")} AND (j.last_heartbeat < ${NOW} - ${ms("$3")}
       OR coalesce(w.last_heartbeat, j.last_heartbeat) < ${NOW} - ${ms("$2")})
-    ORDER BY j.job_id LIMIT $1::int4
+    ORDER BY ${UNINDEXED_ID} LIMIT $1::int4
   ), waiting AS (
     SELECT t.task, q.queued FROM (SELECT DISTINCT task FROM groups) AS t CROSS JOIN LATERAL (
       SELECT count(*) AS queued FROM ${JOBS} WHERE ${from("claim")} AND task = t.task) AS q

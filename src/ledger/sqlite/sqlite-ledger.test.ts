@@ -40,10 +40,15 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function open(path = join(folder, "jobs.db"), clock: Clock = systemClock): Promise<Ledger> {
+async function open(
+  path = join(folder, "jobs.db"),
+  clock: Clock = systemClock,
+  isBusy = (): boolean => false,
+): Promise<Ledger> {
   const ledger = await openSqliteLedger({
     path,
     clock,
+    isBusy,
     logger: silentLogger,
     startThread: (data) => {
       const thread = startLedgerThread(data);
@@ -192,19 +197,22 @@ describe("opening where nothing can be written is refused at once:", () => {
 });
 
 describe("calls", () => {
-  test("a claim that a submit's hint sets off finds its job, in the same commit", async () => {
-    const ledger = await open();
-    const before = commitsInLog(join(folder, "jobs.db"));
-    const claimed = new Promise<ClaimedJob[]>((resolve) => {
-      ledger.onWork(() => {
-        resolve(ledger.claim({ workerId: WORKER, tasks: ["noop"], limit: 1 }));
+  test.each([true, false])(
+    "a claim that a submit's hint sets off finds its job, in the same commit (busy loop: %s)",
+    async (isBusy) => {
+      const ledger = await open(join(folder, "jobs.db"), systemClock, () => isBusy);
+      const before = commitsInLog(join(folder, "jobs.db"));
+      const claimed = new Promise<ClaimedJob[]>((resolve) => {
+        ledger.onWork(() => {
+          resolve(ledger.claim({ workerId: WORKER, tasks: ["noop"], limit: 1 }));
+        });
       });
-    });
-    const job = newJob();
-    await ledger.submit([job], BOUND);
-    expect((await claimed).map((each) => each.job.jobId)).toEqual([job.jobId]);
-    expect(commitsInLog(join(folder, "jobs.db"))).toBe(before + 1);
-  });
+      const job = newJob();
+      await ledger.submit([job], BOUND);
+      expect((await claimed).map((each) => each.job.jobId)).toEqual([job.jobId]);
+      expect(commitsInLog(join(folder, "jobs.db"))).toBe(before + 1);
+    },
+  );
 
   test("that are at fault reject alone", async () => {
     const ledger = await open();

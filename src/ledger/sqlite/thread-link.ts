@@ -1,8 +1,7 @@
 /**
  * The main thread's end of the line to the database thread. Calls wait in one FIFO; what is waiting
  * goes out together, as one message that becomes one commit, so that the commit's price is shared by
- * all who wait. A call that finds nobody under way goes out at the end of the event loop's turn, with
- * all others of that turn; no timer is involved.
+ * all who wait. pace.ts says when; no timer is involved.
  *
  * Should the thread die, every call under way rejects (it may or may not have been recorded), and a
  * new one is started, to which those that wait go; whoever listens is told of the gap. While none can be
@@ -13,9 +12,8 @@ import { LedgerError } from "../../job/errors.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Logger } from "../../runtime/logger.js";
 import { busyLoop } from "../../runtime/busy-loop.js";
-import { afterThisTurn, atTurnEnd } from "../../runtime/turn.js";
 import { toError } from "./failures.js";
-import { mostMessages } from "./pace.js";
+import { Pace, type PacePorts } from "./pace.js";
 import { packBatch, unpackOutcomes } from "./packing.js";
 import type {
   LedgerThreadData,
@@ -38,8 +36,8 @@ export interface ThreadLinkOptions extends Pick<LedgerThreadData, "path" | "crea
   /** Changes may have been missed. */
   readonly onGap: () => void;
   readonly startThread?: (data: LedgerThreadData) => Worker;
-  /** Whether the event loop is. */
-  readonly isBusy?: () => boolean;
+  /** Default: measured. */
+  readonly isBusy?: PacePorts["isBusy"];
 }
 
 interface Call {
@@ -60,7 +58,7 @@ export function startLedgerThread(workerData: LedgerThreadData): Worker {
 
 export class ThreadLink {
   readonly #options: ThreadLinkOptions;
-  readonly #isBusy: () => boolean;
+  readonly #pace: Pace;
   #thread: Worker | undefined;
   /** Settles when the thread that is being started is open, or could not open. */
   #starting: Promise<void> | undefined;
@@ -71,12 +69,17 @@ export class ThreadLink {
   #answered = false;
   #waiting: Call[] = [];
   #underWay: Message[] = [];
-  #flushDue = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: ThreadLinkOptions) {
     this.#options = options;
-    this.#isBusy = options.isBusy ?? busyLoop(options.clock);
+    this.#pace = new Pace({
+      isBusy: options.isBusy ?? busyLoop(options.clock),
+      underWay: () => this.#underWay.length,
+      flush: () => {
+        this.#flush();
+      },
+    });
   }
 
   /** @throws LedgerError when the database can't be opened. */
@@ -101,7 +104,7 @@ export class ThreadLink {
         },
         failed: reject,
       });
-      this.#flushSoon();
+      this.#pace.waits();
     });
   }
 
@@ -127,25 +130,12 @@ export class ThreadLink {
     await ended;
   }
 
-  #isFull(): boolean {
-    return this.#underWay.length >= mostMessages(this.#isBusy());
-  }
-
-  readonly #flushSoon = (): void => {
-    if (this.#flushDue || this.#isFull()) return;
-    this.#flushDue = true;
-    (this.#isBusy() ? queueMicrotask : atTurnEnd)(() => {
-      this.#flushDue = false;
-      this.#flush();
-    });
-  };
-
   #flush(): void {
     if (this.#thread === undefined) {
       if (this.#waiting.length > 0) this.#startAgain();
       return;
     }
-    while (this.#waiting.length > 0 && !this.#isFull())
+    while (this.#waiting.length > 0 && this.#pace.allows())
       this.#send(this.#thread, this.#waiting.splice(0, LARGEST_MESSAGE));
   }
 
@@ -178,8 +168,7 @@ export class ThreadLink {
         const done = this.#underWay.shift();
         if (done === undefined) throw new Error("the ledger's thread answered what nobody asked");
         this.#answered = true;
-        if (this.#isBusy()) this.#flush();
-        else afterThisTurn(this.#flushSoon);
+        this.#pace.answered();
         const outcomes = unpackOutcomes(message);
         for (const [index, call] of done.calls.entries()) {
           const outcome = outcomes[index];
