@@ -154,7 +154,7 @@ const SMALL_INDEXES: ReadonlySet<string> = new Set([
 function wholeScans(plan: string): string[] {
   const nodes = plan.split(/\n(?=\s*(?:->|CTE |InitPlan |SubPlan ))/);
   return nodes.filter((node) => {
-    if (!/Scan .*on async_jobs\b/.test(node) || /Bitmap Heap Scan/.test(node)) return false;
+    if (!/Scan .*on async_jobs\b/.test(node) || node.includes("Bitmap Heap Scan")) return false;
     const index = /(?:using|Bitmap Index Scan on) (\w+)/.exec(node)?.[1] ?? "";
     return !SMALL_INDEXES.has(index) && !node.includes("Index Cond:");
   });
