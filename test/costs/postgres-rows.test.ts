@@ -48,6 +48,25 @@ const COUNT = "UPDATE :schema.async_counts SET terminal = $1::int8, queued = $2:
  */
 const SETTINGS = SESSION_SETTINGS.map(([name, value]) => `SET ${name} = '${value}'`).join("; ");
 
+/** PostgreSQL 14 reads a row less of the counts and of what is overdue than 18. */
+const MOST_ROWS: Readonly<Record<string, number>> = {
+  submit: 0,
+  // The group, then four in the index and the same four in the table.
+  claim: 9,
+  heartbeat: 4,
+  get: 4,
+  // Two groups, and the first of each, which is its oldest.
+  counts: 4,
+  expire: 2,
+  // All that run.
+  rescue: 4,
+  settle: 4,
+  // The oldest of a whole chunk, of which four are too many: found and removed.
+  evict: 508,
+  // Two groups, four of each to choose from, then as above.
+  "claim of two tasks": 18,
+};
+
 test.each([
   ["500 have ended, 200 wait, never analyzed", 500, 200, false],
   ["500 have ended, 200 wait, analyzed", 500, 200, true],
@@ -62,26 +81,16 @@ test.each([
     await h.query(COUNT, [ended, queued]);
     if (analyzed) await h.query("ANALYZE :schema.async_jobs");
     await admin.query(SETTINGS);
-    expect(
-      await rowsOfVerbs(new Reader(admin, h.schema), ended),
-      cost("rows read", "src/ledger/postgres/statements.ts and sweeping-statements.ts"),
-    ).toEqual({
-      submit: 0,
-      // The group, then four in the index and the same four in the table.
-      claim: 9,
-      heartbeat: 4,
-      get: 4,
-      // Two groups, and the first of each, which is its oldest.
-      counts: 4,
-      expire: 2,
-      // All that run.
-      rescue: 4,
-      settle: 4,
-      // The oldest of a whole chunk, of which four are too many: found and removed.
-      evict: 508,
-      // Two groups, four of each to choose from, then as above.
-      "claim of two tasks": 18,
-    });
+    const rows = await rowsOfVerbs(new Reader(admin, h.schema), ended);
+    expect(Object.keys(rows)).toEqual(Object.keys(MOST_ROWS));
+    for (const [verb, most] of Object.entries(MOST_ROWS))
+      expect(
+        rows[verb],
+        cost(
+          `rows read by ${verb}`,
+          "src/ledger/postgres/statements.ts and sweeping-statements.ts",
+        ),
+      ).toBeLessThanOrEqual(most);
   } finally {
     await admin.end();
     await h.close();
