@@ -48,7 +48,8 @@ const COUNT = "UPDATE :schema.async_counts SET terminal = $1::int8, queued = $2:
  */
 const SETTINGS = SESSION_SETTINGS.map(([name, value]) => `SET ${name} = '${value}'`).join("; ");
 
-/** PostgreSQL 14 reads a row less of the counts and of what is overdue than 18. */
+/** PostgreSQL 14 reads a row less of them than 18. */
+const VARIES: ReadonlySet<string> = new Set(["counts", "expire"]);
 const MOST_ROWS: Readonly<Record<string, number>> = {
   submit: 0,
   // The group, then four in the index and the same four in the table.
@@ -90,7 +91,7 @@ test.each([
           `rows read by ${verb}`,
           "src/ledger/postgres/statements.ts and sweeping-statements.ts",
         ),
-      ).toBeLessThanOrEqual(most);
+      ).toSatisfy((seen: number) => seen === most || (VARIES.has(verb) && seen === most - 1));
   } finally {
     await admin.end();
     await h.close();

@@ -7,7 +7,8 @@
  * - Now is the server's now(), the start of the statement, cut to whole milliseconds.
  * - One statement is one transaction: jobs, counts and NOTIFY become visible together.
  * - Locks are taken in one order: jobs by id, then the row of counts. A submit takes the counts first,
- *   and after it only rows that nobody else can see yet. So no two of them wait for each other.
+ *   and after it only rows that nobody else can see yet. So no two of them wait for each other, unless
+ *   a list does not fit the server's work_mem and is hashed in parts: what loses then is tried again.
  * - A plan is made once in a session, from index scans alone (connections.ts), and must be as good for
  *   many rows as for none. Jobs are found through `= any(array(SELECT ...))`: the planner can't see how
  *   many these will be, expects ten, and goes through the index of ids. The queued are read by groups
@@ -35,9 +36,16 @@ export const from = (event: JobEvent): string => `status = '${TRANSITIONS[event]
  * the table was empty, or nobody ran anything, would go through all that there is or runs by now.
  */
 const fromUnindexed = (event: JobEvent): string => `status || '' = '${TRANSITIONS[event].from}'`;
-/** The jobs of a list of ids, and what the list has for each of them. @param ids a parameter. */
-const listed = (ids: string, list: string): string =>
-  `j.job_id = any(array(SELECT unnest(${ids}::text[]))) AND j.job_id || '' = ${list}.job_id`;
+/**
+ * The jobs of a list of ids, and what the list has for each: what is asked of a job besides stands in the
+ * join (by an empty text of the list). Else the planner expects to find one job where it expects ten in
+ * the list, and compares each with all of the list, as well as it would look into a hash of it.
+ * @param ids a parameter. @param worker of the jobs.
+ */
+const listed = (ids: string, list: string, worker: string): string => `
+      j.job_id = any(array(SELECT unnest(${ids}::text[]))) AND j.job_id || '' = ${list}.job_id
+      AND j.status || left(${list}.job_id, 0) = '${TRANSITIONS.succeed.from}'
+      AND j.worker_id || left(${list}.job_id, 0) = ${worker} AND j.attempt = ${list}.attempt`;
 export const to = (event: JobEvent): string => `'${TRANSITIONS[event].to}'`;
 export const ms = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`;
 
@@ -147,8 +155,7 @@ const SETTLE = `
         (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
         (SELECT $11::text[]))
       AS s (job_id, attempt, worker_id, event, result_json, error_message, ms, kept_message)
-    WHERE ${listed("$1", "s")} AND j.${fromUnindexed("succeed")} AND j.worker_id = s.worker_id
-      AND j.attempt = s.attempt
+    WHERE ${listed("$1", "s", "s.worker_id")}
       AND (s.event <> 'release' OR ${asMs("j.started_at")} = s.ms)
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
     RETURNING j.job_id, j.status, ${BACK} AS asked_back
@@ -197,8 +204,7 @@ const HEARTBEAT = `
       progress_json = coalesce(b.progress_json, j.progress_json)
     FROM unnest((SELECT $11::text[]), (SELECT $12::int4[]), (SELECT $13::text[]))
       AS b (job_id, attempt, progress_json)
-    WHERE ${listed("$11", "b")} AND j.attempt = b.attempt AND j.worker_id = $1::text
-      AND j.${fromUnindexed("succeed")}
+    WHERE ${listed("$11", "b", "$1::text")}
     RETURNING j.job_id, j.cancel_requested_at IS NOT NULL AS asked
   ), seen AS (SELECT count(*) FROM beaten), beat AS (
     INSERT INTO :schema.async_workers AS w (worker_id, host, pid, pid_stamp, state, tasks_json,
