@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { SILENT } from "../../test/started-run.js";
 import { VirtualClock, settled } from "../../test/virtual-clock.js";
 import { defineTask } from "../task/definition.js";
 import { Attempt, runLimitMs, shorterLimitMs } from "./attempt.js";
@@ -10,28 +11,40 @@ const TASK = defineTask({ name: "t", run: () => null }, { file: null, defaultNam
 function scripted() {
   const told: string[] = [];
   let settle: (outcome: RunOutcome) => void = () => undefined;
-  const outcome = new Promise<RunOutcome>((resolve) => (settle = resolve));
   const runner: Runner = {
-    start: () => ({
-      outcome,
-      abort: (reason) => told.push(`abort: ${reason}`),
-      kill: () => {
-        told.push("kill");
-        settle({ kind: "killed" });
-      },
-    }),
+    start: (_request, listener) => {
+      settle = (outcome) => {
+        listener.onOutcome(outcome);
+      };
+      return {
+        abort: (reason) => told.push(`abort: ${reason}`),
+        kill: () => {
+          told.push("kill");
+          settle({ kind: "killed" });
+        },
+      };
+    },
     close: () => Promise.resolve(),
   };
-  return { runner, told, settle };
+  return {
+    runner,
+    told,
+    settle: (outcome: RunOutcome) => {
+      settle(outcome);
+    },
+  };
 }
 
 function attempt(runner: Runner, clock: VirtualClock, limitMs: number, task = TASK) {
-  return new Attempt(
+  let ended: (outcome: RunOutcome) => void = () => undefined;
+  const outcome = new Promise<RunOutcome>((resolve) => (ended = resolve));
+  const run = new Attempt(
     { runner, clock, graceMs: 100 },
     { jobId: null, attempt: 1, task, payloadJson: "{}", requestId: null },
-    { onProgress: () => undefined, onLog: () => undefined },
+    { ...SILENT, onOutcome: ended },
     limitMs,
   );
+  return { run, outcome };
 }
 
 test("a run has the limit that was asked for, else its task's own, and the setting bounds both", () => {
@@ -54,10 +67,10 @@ describe("one run", () => {
   test("ends with its outcome and leaves no timer", async () => {
     const clock = new VirtualClock();
     const { runner, settle, told } = scripted();
-    const run = attempt(runner, clock, 500);
+    const { run, outcome } = attempt(runner, clock, 500);
     await clock.advance(30);
     settle({ kind: "succeeded", resultJson: "1" });
-    expect(await run.outcome).toEqual({ kind: "succeeded", resultJson: "1" });
+    expect(await outcome).toEqual({ kind: "succeeded", resultJson: "1" });
     await clock.advance(1_000);
     expect(run).toMatchObject({ runMs: 30 });
     expect(run.causes.size).toBe(0);
@@ -68,7 +81,7 @@ describe("one run", () => {
   test("is told to stop at its limit, and killed when it does not within the grace", async () => {
     const clock = new VirtualClock();
     const { runner, told } = scripted();
-    const run = attempt(runner, clock, 500);
+    const { run, outcome } = attempt(runner, clock, 500);
     await clock.advance(499);
     expect(told).toEqual([]);
     await clock.advance(1);
@@ -77,7 +90,7 @@ describe("one run", () => {
     expect(told).toEqual(["abort: time limit"]);
     await clock.advance(1);
     expect(told).toEqual(["abort: time limit", "kill"]);
-    expect(await run.outcome).toEqual({ kind: "killed" });
+    expect(await outcome).toEqual({ kind: "killed" });
     expect([...run.causes]).toEqual(["time_limit"]);
     expect(clock.pendingTimers).toBe(0);
   });
@@ -85,19 +98,19 @@ describe("one run", () => {
   test("goes on for as long as its task says, where it says so", async () => {
     const clock = new VirtualClock();
     const { runner, told } = scripted();
-    const run = attempt(runner, clock, 0, { ...TASK, graceMs: 5_000 });
+    const { run, outcome } = attempt(runner, clock, 0, { ...TASK, graceMs: 5_000 });
     run.stop("cancelled");
     await clock.advance(4_999);
     expect(told).toEqual(["abort: cancelled"]);
     await clock.advance(1);
     expect(told).toEqual(["abort: cancelled", "kill"]);
-    expect(await run.outcome).toEqual({ kind: "killed" });
+    expect(await outcome).toEqual({ kind: "killed" });
   });
 
   test("counts one grace period, from the first cause that has one", async () => {
     const clock = new VirtualClock();
     const { runner, told } = scripted();
-    const run = attempt(runner, clock, 0);
+    const { run, outcome } = attempt(runner, clock, 0);
     run.stop("shutdown");
     await clock.advance(1_000);
     expect(told).toEqual(["abort: shutdown"]);
@@ -107,16 +120,16 @@ describe("one run", () => {
     run.stop("cancelled");
     await clock.advance(40);
     expect(told.at(-1)).toBe("kill");
-    await run.outcome;
+    await outcome;
     expect([...run.causes]).toEqual(["shutdown", "cancelled", "lost"]);
   });
 
   test("F21: is not over before its handler has gone", async () => {
     const clock = new VirtualClock();
     const { runner, settle } = scripted();
-    const run = attempt(runner, clock, 0);
+    const { run, outcome } = attempt(runner, clock, 0);
     let over = false;
-    void run.outcome.then(() => (over = true));
+    void outcome.then(() => (over = true));
     run.stop("cancelled");
     await settled();
     expect(over).toBe(false);
@@ -135,8 +148,8 @@ describe("one run", () => {
       },
       close: () => Promise.resolve(),
     };
-    const run = attempt(runner, new VirtualClock(), 0);
-    expect(await run.outcome).toEqual({
+    const { outcome } = attempt(runner, new VirtualClock(), 0);
+    expect(await outcome).toEqual({
       kind: "failed",
       errorMessage: "RunnerFault: no threads left",
       retry: "default",

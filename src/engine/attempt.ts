@@ -4,11 +4,13 @@
  *
  * The time limit counts from the start of the run (not from the claim: a job may have waited in a
  * buffer). After the limit, a cancel or a lost claim the handler has a grace period to stop by
- * itself; then it is killed, or given up when it runs inline. `outcome` settles when the handler is
- * gone (or given up), and not before: whoever holds the slot gives it back then. Never rejects.
+ * itself; then it is killed, or given up when it runs inline. The listener has the outcome when the
+ * handler is gone (or given up), and not before: whoever holds the slot gives it back then.
  */
 import type { Clock } from "../runtime/clock.js";
+import type { LogFields } from "../runtime/logger.js";
 import type { RegisteredTask } from "../task/registry.js";
+import type { ReportLevel } from "../task/reports.js";
 import type { StopCause } from "./ending.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner/runner.js";
 
@@ -31,11 +33,11 @@ export const STOP_REASONS = {
 
 const NO_CAUSES: ReadonlySet<StopCause> = new Set();
 
-export class Attempt {
-  readonly outcome: Promise<RunOutcome>;
+export class Attempt implements RunListener {
   readonly limitMs: number;
   readonly #clock: Clock;
   readonly #graceMs: number;
+  readonly #listener: RunListener;
   readonly #run: Run;
   readonly #startedMs: number;
   #causes: Set<StopCause> | null = null;
@@ -49,16 +51,13 @@ export class Attempt {
     this.limitMs = limitMs;
     this.#clock = clock;
     this.#graceMs = request.task.graceMs ?? ports.graceMs;
+    this.#listener = listener;
     this.#startedMs = clock.monotonicMs();
-    this.#run = startRun(runner, request, listener);
+    this.#run = startRun(runner, request, this);
     if (limitMs > 0)
       this.#cancelLimit = clock.timer(limitMs, () => {
         this.stop("time_limit");
       });
-    this.outcome = this.#run.outcome.then((outcome) => {
-      this.#ended();
-      return outcome;
-    });
   }
 
   /** Why it was told to stop, in no order; empty when it ended by itself. */
@@ -88,10 +87,19 @@ export class Attempt {
     if (this.#endedMs === null) this.#run.kill();
   }
 
-  #ended(): void {
+  onProgress(progressJson: string): void {
+    this.#listener.onProgress(progressJson);
+  }
+
+  onLog(level: ReportLevel, message: string, fields: LogFields): void {
+    this.#listener.onLog(level, message, fields);
+  }
+
+  onOutcome(outcome: RunOutcome): void {
     this.#endedMs = this.#clock.monotonicMs();
     this.#cancelLimit?.();
     this.#cancelGrace?.();
+    this.#listener.onOutcome(outcome);
   }
 }
 
@@ -120,14 +128,13 @@ function startRun(runner: Runner, request: RunRequest, listener: RunListener): R
     return runner.start(request, listener);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return {
-      outcome: Promise.resolve({
+    queueMicrotask(() => {
+      listener.onOutcome({
         kind: "failed",
         errorMessage: `RunnerFault: ${message}`,
         retry: "default",
-      }),
-      abort: () => undefined,
-      kill: () => undefined,
-    };
+      });
+    });
+    return { abort: () => undefined, kill: () => undefined };
   }
 }

@@ -16,8 +16,8 @@ describe("how far a worker reaches ahead", () => {
   test("is what runs within ten milliseconds, up to a bound", () => {
     expect(ahead(1)).toBe(40);
     expect(ahead(1, 60, 1)).toBe(10);
-    expect(ahead(0.01)).toBe(256);
-    expect(ahead(0)).toBe(256);
+    expect(ahead(0.01)).toBe(1_024);
+    expect(ahead(0)).toBe(1_024);
   });
 
   test("is bounded in memory: large payloads are fetched one by one", () => {

@@ -9,10 +9,10 @@
 export const TINY_RUN_MS = 2;
 /** Work for this long is fetched at once: short enough that nobody notices that it waits here. */
 const HORIZON_MS = 10;
-/** One list of this length is where a claim's cost per job stops to fall. */
-const MAX_AHEAD = 256;
+/** The buffer is refilled by halves: a list of 512 is where a claim's cost per job stops to fall. */
+const MAX_AHEAD = 1_024;
 /** Jobs beyond the slots that may wait for a slot, or have run and wait for their end to be recorded. */
-export const MAX_UNSETTLED = 4 * MAX_AHEAD;
+export const MAX_UNSETTLED = 2 * MAX_AHEAD;
 /** Payloads held ahead, in characters; large inputs are fetched one by one. */
 const MAX_AHEAD_CHARS = 4 * 1024 * 1024;
 /** A job that waited here for this long without a slot goes back, so that another worker can have it. */

@@ -256,11 +256,11 @@ describe("many slots with long runs in them", () => {
       for (let n = 0; n < 560; n += 1) await submitted(rig, "slow");
       await settled();
       holds = true;
-      for (let n = 0; n < 1_700; n += 1) await submitted(rig, "tiny");
+      for (let n = 0; n < 2_800; n += 1) await submitted(rig, "tiny");
       await settled(100);
       // Too many ends wait: nothing more is claimed.
       const before = await rig.engine.counts();
-      expect(before.running).toBeGreaterThanOrEqual(600 + 1_024);
+      expect(before.running).toBeGreaterThanOrEqual(600 + 2_048);
       expect(before.queued).toBeGreaterThan(0);
       holds = false;
       answer?.();
@@ -387,7 +387,7 @@ describe("jobs claimed ahead", () => {
     await withRig({ ledger, clock, tasks: [tiny, slow.options], settings }, async (rig) => {
       for (let n = 0; n < 20; n += 1) await submitted(rig, "tiny");
       await settled();
-      const jobs = Array.from({ length: 600 }, (_, n) => ({
+      const jobs = Array.from({ length: 1_500 }, (_, n) => ({
         jobId: `01ARZ3NDEKTSV4RRFFQ69G${String(n).padStart(4, "0")}`,
         task: "slow",
         schemaVersion: 1,
@@ -398,9 +398,9 @@ describe("jobs claimed ahead", () => {
       const { running } = await rig.engine.counts();
       expect(slow.mostRunning).toBe(1);
       expect(running).toBeGreaterThan(1);
-      expect(running).toBeLessThanOrEqual(1 + 256);
+      expect(running).toBeLessThanOrEqual(1 + 1_024);
       await rig.clock.advance(150);
-      expect(await rig.engine.counts()).toMatchObject({ running: 1, queued: 599 });
+      expect(await rig.engine.counts()).toMatchObject({ running: 1, queued: 1_499 });
       // The attempt was given back with them, and nothing more is claimed ahead now.
       slow.call(0).succeed(null);
       await settled();

@@ -11,6 +11,7 @@ import type { Clock } from "../runtime/clock.js";
 import type { LogFields, Logger } from "../runtime/logger.js";
 import type { Random } from "../runtime/random.js";
 import type { RegisteredTask, TaskRegistry } from "../task/registry.js";
+import type { ReportLevel } from "../task/reports.js";
 import type { EngineObserver, EngineSettings } from "./api.js";
 import { Attempt, runLimitMs, type AttemptPorts } from "./attempt.js";
 import type { CautiousAverage } from "./cautious-average.js";
@@ -18,7 +19,7 @@ import { endLabel, endOf, type EndLabel } from "./ending.js";
 import type { OwnedJob, OwnedJobNews, OwnedJobs } from "./owned-jobs.js";
 import type { Slot } from "./pool.js";
 import type { RunListener, RunOutcome } from "./runner/runner.js";
-import type { SettleOutcome, Settler } from "./settler.js";
+import type { SettleListener, SettleOutcome, Settler } from "./settler.js";
 import type { Tally } from "./tally.js";
 
 export interface JobRunPorts {
@@ -41,7 +42,7 @@ export interface JobRunPorts {
   readonly flushProgress: () => Promise<unknown>;
 }
 
-export class JobRun implements RunListener {
+export class JobRun implements RunListener, SettleListener {
   readonly #ports: JobRunPorts;
   readonly #owned: OwnedJob;
   readonly #slot: Slot;
@@ -73,7 +74,6 @@ export class JobRun implements RunListener {
     // The runner has it now, and large payloads should not be held twice.
     owned.payloadJson = "";
     owned.holder = this;
-    void this.#attempt.outcome.then(this.#ended);
   }
 
   /** From the ledger: the job was cancelled, or is no longer this worker's. */
@@ -94,12 +94,12 @@ export class JobRun implements RunListener {
     this.#ports.progressed();
   }
 
-  onLog(level: Parameters<RunListener["onLog"]>[0], message: string, fields: LogFields): void {
+  onLog(level: ReportLevel, message: string, fields: LogFields): void {
     const { jobId, task, attempt } = this.#owned.job;
     this.#ports.logger[level]({ ...fields, job_id: jobId, task, attempt }, message);
   }
 
-  readonly #ended = (outcome: RunOutcome): void => {
+  onOutcome(outcome: RunOutcome): void {
     this.#ports.freed(this.#slot);
     const { owned: jobs, runTimes, settler, random, flushProgress } = this.#ports;
     const { job, claim, freshProgressJson } = this.#owned;
@@ -108,21 +108,15 @@ export class JobRun implements RunListener {
     jobs.ending(this.#owned);
     const { attempt, maxAttempts } = job;
     const end = endOf({ outcome, causes, attempt, maxAttempts, limitMs, unit: random.unit() });
-    if (end === null) {
-      this.#settled(null, "lost");
-      return;
-    }
-    const settled = (settling: SettleOutcome): void => {
-      this.#settled(end, settling);
-    };
-    if (freshProgressJson === null) settler.settleFor(claim, end, settled);
+    if (end === null) this.onSettled(null, "lost");
+    else if (freshProgressJson === null) settler.settleFor(claim, end, this);
     else
       void flushProgress().then(() => {
-        settler.settleFor(claim, end, settled);
+        settler.settleFor(claim, end, this);
       });
-  };
+  }
 
-  #settled(end: End | null, settled: SettleOutcome): void {
+  onSettled(end: End | null, settled: SettleOutcome): void {
     const { owned } = this.#ports;
     if (settled === "unrecorded") owned.leave(this.#owned);
     else owned.remove(this.#owned);

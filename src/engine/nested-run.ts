@@ -21,7 +21,7 @@ import { acceptInput, type InputDecision } from "./accepted-input.js";
 import type { EngineSettings } from "./api.js";
 import { Attempt, runLimitMs } from "./attempt.js";
 import { GONE_MESSAGE, timeLimitMessage } from "./ending.js";
-import type { RunListener, Runner } from "./runner/runner.js";
+import type { RunOutcome, RunReports, Runner } from "./runner/runner.js";
 
 export interface NestedRunPorts {
   /** The tasks that may be run so: those that users submit. */
@@ -41,7 +41,7 @@ export interface NestedRunRequest {
   /** The caller's own: when it is told to stop, so is the run. */
   readonly signal: AbortSignal;
   /** Hears of progress and logs. */
-  readonly listener: RunListener;
+  readonly listener: RunReports;
 }
 
 export type NestedOutcome =
@@ -64,10 +64,20 @@ export async function nestedRun(
   if (accepted.kind !== "input") return refused(accepted);
   const { task, payloadJson } = accepted;
   const { runner, clock, settings } = ports;
+  let ended: (outcome: RunOutcome) => void = () => undefined;
+  const outcome = new Promise<RunOutcome>((done) => (ended = done));
   const attempt = new Attempt(
     { runner, clock, graceMs: settings.cancelGraceMs },
     { jobId: null, attempt: 1, task, payloadJson, requestId },
-    listener,
+    {
+      onProgress: (progressJson) => {
+        listener.onProgress(progressJson);
+      },
+      onLog: (level, message, fields) => {
+        listener.onLog(level, message, fields);
+      },
+      onOutcome: ended,
+    },
     runLimitMs(request.limitMs, task, settings.modelRunTimeoutMs),
   );
   const stop = (): void => {
@@ -75,7 +85,7 @@ export async function nestedRun(
   };
   signal.addEventListener("abort", stop);
   try {
-    return await outcomeOf(attempt);
+    return nestedOutcome(await outcome, attempt);
   } finally {
     signal.removeEventListener("abort", stop);
   }
@@ -86,8 +96,7 @@ function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-async function outcomeOf(attempt: Attempt): Promise<NestedOutcome> {
-  const outcome = await attempt.outcome;
+function nestedOutcome(outcome: RunOutcome, attempt: Attempt): NestedOutcome {
   if (attempt.causes.has("caller_stopped")) return STOPPED;
   if (attempt.causes.has("time_limit"))
     return { kind: "timed_out", errorMessage: timeLimitMessage(attempt.limitMs) };

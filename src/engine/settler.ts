@@ -13,7 +13,7 @@ import type { End, Ledger, Settlement } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
 import type { Random } from "../runtime/random.js";
-import { Batcher } from "./batcher.js";
+import { Batcher, type Waiting } from "./batcher.js";
 import { isFinal, type LedgerFaults } from "./ledger-faults.js";
 
 /**
@@ -29,6 +29,12 @@ const UNRECORDABLE: End = {
   event: "fail",
   errorMessage: "UnrecordableEnd: the job ended, but the ledger could not record how",
 };
+
+/** Whoever had an end recorded. */
+export interface SettleListener {
+  /** Once. Must not throw. */
+  onSettled(end: End, outcome: SettleOutcome): void;
+}
 
 export interface SettlerPorts {
   readonly ledger: Ledger;
@@ -46,6 +52,15 @@ export class Settler {
   #endPause: (() => void) | null = null;
   #failures = 0;
   #givenUp = false;
+  /** To first tries. */
+  readonly #answers: Answers = {
+    worked: () => {
+      this.#worked();
+    },
+    failed: async (settlement, error, listener) => {
+      listener.onSettled(settlement.end, await this.#settleAgain(settlement, error));
+    },
+  };
 
   constructor(ports: SettlerPorts) {
     this.#ports = ports;
@@ -56,24 +71,16 @@ export class Settler {
 
   settle(claim: Claim, end: End): Promise<SettleOutcome> {
     return new Promise((resolve) => {
-      this.settleFor(claim, end, resolve);
+      const onSettled = (_end: End, outcome: SettleOutcome): void => {
+        resolve(outcome);
+      };
+      this.settleFor(claim, end, { onSettled });
     });
   }
 
-  /** As `settle`; calls `settled` once. */
-  settleFor(claim: Claim, end: End, settled: (outcome: SettleOutcome) => void): void {
-    const { jobId, workerId, attempt } = claim;
-    const item: Settlement = { jobId, workerId, attempt, end };
-    this.#batcher.push({
-      item,
-      resolve: (status) => {
-        this.#worked();
-        settled(status ?? "lost");
-      },
-      reject: (error) => {
-        void this.#settleAgain(item, error).then(settled);
-      },
-    });
+  /** As `settle`, for whoever does this so often that a promise for each is felt. */
+  settleFor({ jobId, workerId, attempt }: Claim, end: End, listener: SettleListener): void {
+    this.#batcher.push(new FirstTry({ jobId, workerId, attempt, end }, listener, this.#answers));
   }
 
   /** Ends all further tries; calls under way still answer. */
@@ -167,6 +174,33 @@ export class Settler {
       this.#endPause = end;
     });
     return this.#pause;
+  }
+}
+
+interface Answers {
+  worked(): void;
+  failed(settlement: Settlement, error: unknown, listener: SettleListener): Promise<void>;
+}
+
+/** One for each end, so a class rather than closures. */
+class FirstTry implements Waiting<Settlement, Status | null> {
+  readonly item: Settlement;
+  readonly #listener: SettleListener;
+  readonly #answers: Answers;
+
+  constructor(item: Settlement, listener: SettleListener, answers: Answers) {
+    this.item = item;
+    this.#listener = listener;
+    this.#answers = answers;
+  }
+
+  resolve(status: Status | null): void {
+    this.#answers.worked();
+    this.#listener.onSettled(this.item.end, status ?? "lost");
+  }
+
+  reject(error: unknown): void {
+    void this.#answers.failed(this.item, error, this.#listener);
   }
 }
 

@@ -196,7 +196,7 @@ class SyncRun {
   }
 
   #start(slot: Slot): void {
-    const { runner, clock, settings, runTimes } = this.#ports;
+    const { runner, clock, settings } = this.#ports;
     const ports = { runner, clock, graceMs: settings.cancelGraceMs };
     this.#waitMs = clock.monotonicMs() - this.#enteredMs;
     const request = {
@@ -207,15 +207,8 @@ class SyncRun {
       requestId: this.#request.requestId ?? null,
     };
     // The deadline of the request is armed above; it counts from the entry into the line.
-    const attempt = new Attempt(ports, request, this.#listener(), 0);
-    this.#attempt = attempt;
+    this.#attempt = new Attempt(ports, request, this.#listener(slot), 0);
     this.#stages?.started();
-    void attempt.outcome.then((outcome) => {
-      slot.release();
-      runTimes.add(attempt.runMs);
-      this.#stages?.gone();
-      this.#finish(answerOf(outcome, attempt.causes));
-    });
   }
 
   #finish(outcome: SyncOutcome): void {
@@ -231,14 +224,25 @@ class SyncRun {
     answer(outcome);
   }
 
-  #listener(): RunListener {
+  #listener(slot: Slot): RunListener {
     const fields = { task: this.#request.task, request_id: this.#request.requestId };
     return {
       onProgress: () => undefined,
       onLog: (level, message, given) => {
         this.#ports.logger[level]({ ...given, ...fields }, message);
       },
+      onOutcome: (outcome) => {
+        slot.release();
+        this.#gone(outcome);
+      },
     };
+  }
+
+  #gone(outcome: RunOutcome): void {
+    if (this.#attempt === null) return;
+    this.#ports.runTimes.add(this.#attempt.runMs);
+    this.#stages?.gone();
+    this.#finish(answerOf(outcome, this.#attempt.causes));
   }
 }
 

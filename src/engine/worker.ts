@@ -116,7 +116,13 @@ export class Worker {
       return;
     }
     this.#ports.runs.start(next, slot.handOn());
-    this.#schedulePump();
+    if (this.#needsPump()) this.#schedulePump();
+  }
+
+  /** Whether the job that has just left the buffer makes a difference: most of many tiny ones don't. */
+  #needsPump(): boolean {
+    if (this.#buffer.size < this.#ports.pool.size) return true;
+    return this.#claiming === null && this.#backlog && this.#claimLimit() > 0;
   }
 
   #wake(): void {

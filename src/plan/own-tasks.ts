@@ -3,7 +3,7 @@
  * `Plans`, which holds that a plan runs one phase at a time.
  */
 import { nestedRun, type NestedRunPorts } from "../engine/nested-run.js";
-import type { RunListener } from "../engine/runner/runner.js";
+import type { RunReports } from "../engine/runner/runner.js";
 import type { Phase } from "../job/job.js";
 import { PLAN_TASKS, type PlanInput } from "../job/payload.js";
 import type { TaskContext } from "../task/task.js";
@@ -41,7 +41,7 @@ export function planTasks(
 }
 
 /** A step has its log; what its task reports besides is nobody's. */
-const DEAF: RunListener = { onProgress: () => undefined, onLog: () => undefined };
+const DEAF: RunReports = { onProgress: () => undefined, onLog: () => undefined };
 
 function taskPort(ports: NestedRunPorts): TaskPort {
   return {

@@ -107,11 +107,13 @@ function normalizeArray(value: readonly unknown[], walk: Walk): unknown {
 function normalizeRecord(value: object, walk: Walk): unknown {
   let copy: Map<string, unknown> | null = null;
   const entries = Object.entries(value) as [string, unknown][];
-  for (const [position, [key, before]] of entries.entries()) {
+  let position = 0;
+  for (const [key, before] of entries) {
     walk.leastBytes += key.length + 3;
     const after = isLeaf(before, walk) ? before : normalizeChild(key, value, before, walk);
     if (after !== before) copy ??= new Map(entries.slice(0, position));
     copy?.set(key, after);
+    position += 1;
   }
   return copy === null ? value : Object.fromEntries(copy);
 }

@@ -79,8 +79,11 @@ function tryConvert(convert: () => unknown): Record<string, unknown> | undefined
   }
 }
 
-function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === "object" && value !== null && "then" in value;
+/** Whether it may have to be waited for; waiting for what turns out to be a value does no harm. */
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return (
+    (typeof value === "object" || typeof value === "function") && value !== null && "then" in value
+  );
 }
 
 function broken(error: unknown): SchemaCheck {

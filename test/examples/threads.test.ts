@@ -3,13 +3,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { createInlineRunner } from "../../src/engine/runner/inline-runner.js";
-import type { Run, Runner, RunOutcome } from "../../src/engine/runner/runner.js";
+import type { Run, RunOutcome, Runner } from "../../src/engine/runner/runner.js";
 import { createThreadRunner } from "../../src/engine/runner/thread-runner.js";
 import { encodePayload } from "../../src/job/payload.js";
 import { systemClock } from "../../src/runtime/clock.js";
 import { silentLogger } from "../../src/runtime/logger.js";
 import { loadTasks } from "../../src/task/load-tasks.js";
 import type { RegisteredTask } from "../../src/task/registry.js";
+import { SILENT, startRun } from "../started-run.js";
 
 // Tesseract loads within a second, and within ten on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -32,7 +33,7 @@ function start(name: string, input: unknown, onProgress: (json: string) => void 
   const runner: Runner = task.isolation === "thread" ? threads : inline;
   const request = { jobId: null, attempt: 1, task, requestId: null };
   const payloadJson = encodePayload(name, JSON.stringify(input));
-  return runner.start({ ...request, payloadJson }, { onProgress, onLog: () => undefined });
+  return startRun(runner, { ...request, payloadJson }, { ...SILENT, onProgress });
 }
 
 /** Starts a run and does `act` to it as soon as it reports `word`. */

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { startRun } from "../../../test/started-run.js";
 import { VirtualClock, settled } from "../../../test/virtual-clock.js";
 import { encodePayload } from "../../job/payload.js";
 import { defineInline } from "../../task/definition.js";
 import type { TaskOptions } from "../../task/task.js";
 import { createInlineRunner } from "./inline-runner.js";
-import type { RunListener, RunOutcome, RunRequest } from "./runner.js";
+import type { RunOutcome, RunReports, RunRequest } from "./runner.js";
 
 function requestOf(
   written: TaskOptions | TaskOptions["run"],
@@ -19,7 +20,7 @@ function requestOf(
 
 function scene() {
   const seen: string[] = [];
-  const listener: RunListener = {
+  const listener: RunReports = {
     onProgress: (json) => seen.push(json),
     onLog: (level, message, fields) => seen.push(`${level} ${message} ${JSON.stringify(fields)}`),
   };
@@ -29,7 +30,8 @@ function scene() {
 describe("the inline runner", () => {
   it("runs a handler, but not within the call that starts it", async () => {
     const { runner, listener, seen } = scene();
-    const run = runner.start(
+    const run = startRun(
+      runner,
       requestOf(
         (input, { progress, log }) => {
           progress(1);
@@ -53,7 +55,7 @@ describe("the inline runner", () => {
       run: (input) => input,
     };
     const outcomeOf = (input: unknown, version: number): Promise<RunOutcome> =>
-      runner.start(requestOf(definition, input, version), listener).outcome;
+      startRun(runner, requestOf(definition, input, version), listener).outcome;
     const upgraded = { kind: "succeeded", resultJson: '{"word":"a"}' };
     expect(await outcomeOf({ text: "a" }, 1)).toEqual(upgraded);
     expect(await outcomeOf({ word: "a" }, 2)).toEqual(upgraded);
@@ -67,7 +69,8 @@ describe("the inline runner", () => {
 
   it("sets the signal once, with the first reason", async () => {
     const { runner, listener } = scene();
-    const run = runner.start(
+    const run = startRun(
+      runner,
       requestOf(
         (_, { signal }) =>
           new Promise((__, reject) => {
@@ -91,7 +94,8 @@ describe("the inline runner", () => {
   it("gives up a run that never settles, and sets its signal", async () => {
     const { runner, listener } = scene();
     let signal: AbortSignal | undefined;
-    const run = runner.start(
+    const run = startRun(
+      runner,
       requestOf((_, ctx) => {
         ({ signal } = ctx);
         return new Promise(() => undefined);
@@ -113,7 +117,8 @@ describe("the inline runner", () => {
     const note = (reason: unknown): number => unhandled.push(reason);
     process.on("unhandledRejection", note);
     try {
-      const run = runner.start(
+      const run = startRun(
+        runner,
         requestOf(async (_, { progress, log }) => {
           try {
             await new Promise((__, reject) => (fail = reject));
@@ -139,7 +144,8 @@ describe("the inline runner", () => {
   it("closes when the last run has ended", async () => {
     const { runner, listener } = scene();
     let finish: (value: string) => void = () => undefined;
-    const run = runner.start(
+    const run = startRun(
+      runner,
       requestOf(() => new Promise((done) => (finish = done))),
       listener,
     );
@@ -156,13 +162,12 @@ describe("the inline runner", () => {
   it("leaves no timer behind", async () => {
     const clock = new VirtualClock();
     const runner = createInlineRunner({ clock });
-    const silent: RunListener = { onProgress: () => undefined, onLog: () => undefined };
     const reporting = requestOf((_, { progress }) => {
       progress(1);
       progress(2);
       return new Promise(() => undefined);
     });
-    const run = runner.start(reporting, silent);
+    const run = startRun(runner, reporting);
     await settled();
     expect(clock.pendingTimers).toBe(1);
     run.kill();

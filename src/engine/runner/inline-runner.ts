@@ -10,10 +10,12 @@
  * asynchronous context tracking in the process that serves, which every request would pay for.)
  * Handlers that can't be trusted that far belong in threads.
  */
-import { execute } from "../../task/execute.js";
-import { Reports } from "../../task/reports.js";
-import { Stop } from "../../task/stop.js";
 import type { Clock } from "../../runtime/clock.js";
+import { execute, type TaskRun } from "../../task/execute.js";
+import { Reports, type ReportLevel, type ReportSink } from "../../task/reports.js";
+import { Stop } from "../../task/stop.js";
+import type { TaskOptions } from "../../task/task.js";
+import { InFlight } from "../in-flight.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner.js";
 
 export interface InlineRunnerOptions {
@@ -21,54 +23,94 @@ export interface InlineRunnerOptions {
 }
 
 export function createInlineRunner({ clock }: InlineRunnerOptions): Runner {
-  const running = new Set<Promise<RunOutcome>>();
-  return {
-    start(request, listener) {
-      const run = startInline(request, listener, clock);
-      running.add(run.outcome);
-      void run.outcome.then(() => running.delete(run.outcome));
-      return run;
-    },
-    async close() {
-      while (running.size > 0) await Promise.all(running);
-    },
+  return new InlineRunner(clock);
+}
+
+class InlineRunner implements Runner {
+  readonly #clock: Clock;
+  readonly #running = new InFlight();
+  #toBegin: InlineRun[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** It begins in a microtask: a handler never runs inside its starter's call. */
+  start(request: RunRequest, listener: RunListener): Run {
+    const run = new InlineRun(request, listener, this.#clock, this.#running);
+    if (this.#toBegin.push(run) === 1) void SOON.then(this.#begin);
+    return run;
+  }
+
+  close(): Promise<void> {
+    return this.#running.empty();
+  }
+
+  readonly #begin = (): void => {
+    const runs = this.#toBegin;
+    this.#toBegin = [];
+    for (const run of runs) run.begin();
   };
 }
 
-function startInline(request: RunRequest, listener: RunListener, clock: Clock): Run {
-  const stop = new Stop();
-  const reports = new Reports(clock, {
-    progress: (json) => {
-      listener.onProgress(json);
-    },
-    log: (level, message, fieldsJson) => {
-      listener.onLog(level, message, JSON.parse(fieldsJson) as Record<string, unknown>);
-    },
-  });
-  let settle: (outcome: RunOutcome) => void = () => undefined;
-  const outcome = new Promise<RunOutcome>((done) => (settle = done));
-  const { task, payloadJson, jobId, attempt, requestId } = request;
-  // In a microtask, so that a handler never runs inside its starter's call.
-  queueMicrotask(() => {
-    void execute({
-      definition: task.definition,
-      payloadJson,
-      jobId,
-      attempt,
-      requestId,
-      stop,
-      reports,
-    }).then(settle);
-  });
-  return {
-    outcome,
-    abort(reason) {
-      stop.ask(reason);
-    },
-    kill() {
-      reports.mute();
-      settle({ kind: "abandoned" });
-      stop.ask("the run was given up");
-    },
+const SOON = Promise.resolve();
+
+class InlineRun implements Run, TaskRun, ReportSink {
+  readonly definition: TaskOptions;
+  readonly payloadJson: string;
+  readonly jobId: string | null;
+  readonly attempt: number;
+  readonly requestId: string | null;
+  readonly stop = new Stop();
+  readonly reports: Reports;
+  readonly #running: InFlight;
+  /** Null once it has its outcome. */
+  #listener: RunListener | null;
+
+  constructor(
+    { task, payloadJson, jobId, attempt, requestId }: RunRequest,
+    listener: RunListener,
+    clock: Clock,
+    running: InFlight,
+  ) {
+    this.definition = task.definition;
+    this.payloadJson = payloadJson;
+    this.jobId = jobId;
+    this.attempt = attempt;
+    this.requestId = requestId;
+    this.reports = new Reports(clock, this);
+    this.#running = running;
+    this.#listener = listener;
+    running.enter();
+  }
+
+  begin(): void {
+    void execute(this).then(this.#settle);
+  }
+
+  abort(reason: string): void {
+    this.stop.ask(reason);
+  }
+
+  kill(): void {
+    this.reports.mute();
+    this.#settle({ kind: "abandoned" });
+    this.stop.ask("the run was given up");
+  }
+
+  progress(json: string): void {
+    this.#listener?.onProgress(json);
+  }
+
+  log(level: ReportLevel, message: string, fieldsJson: string): void {
+    this.#listener?.onLog(level, message, JSON.parse(fieldsJson) as Record<string, unknown>);
+  }
+
+  readonly #settle = (outcome: RunOutcome): void => {
+    const listener = this.#listener;
+    if (listener === null) return;
+    this.#listener = null;
+    this.#running.leave();
+    listener.onOutcome(outcome);
   };
 }

@@ -3,7 +3,9 @@
  * and knows no ledger: whoever calls it has a free slot, and decides what an outcome means for the
  * job. What a handler does (throws, hangs, exits, never settles) is an outcome, never an exception.
  */
+import type { LogFields } from "../../runtime/logger.js";
 import type { RegisteredTask } from "../../task/registry.js";
+import type { ReportLevel } from "../../task/reports.js";
 
 export interface RunRequest {
   /** The job's 26-character ULID; null for a synchronous request. */
@@ -17,15 +19,17 @@ export interface RunRequest {
 }
 
 /** What a run reports on its way. Calls must not throw; none comes after the outcome. */
-export interface RunListener {
+export interface RunReports {
   /** Well-formed JSON of at most MAX_PROGRESS_BYTES; coalesced, the newest wins. */
   onProgress(progressJson: string): void;
   /** Bounded in size and rate. */
-  onLog(
-    level: "debug" | "info" | "warn" | "error",
-    message: string,
-    fields: Readonly<Record<string, unknown>>,
-  ): void;
+  onLog(level: ReportLevel, message: string, fields: LogFields): void;
+}
+
+/** Whoever started a run. A call rather than a promise: for a tiny run, promises are what costs. */
+export interface RunListener extends RunReports {
+  /** The handler has gone, or was given up. Once, after all reports, and never within `start`. */
+  onOutcome(outcome: RunOutcome): void;
 }
 
 export type RunOutcome =
@@ -43,11 +47,9 @@ export type RunOutcome =
   | { readonly kind: "abandoned" };
 
 export interface Run {
-  /** Settles once; never rejects. */
-  readonly outcome: Promise<RunOutcome>;
   /** Sets `ctx.signal`; its reason says why. Only the first call counts; after the end it does nothing. */
   abort(reason: string): void;
-  /** Ends it for good: terminates the thread, or gives the inline run up. `outcome` then settles. After the end it does nothing. */
+  /** Ends it for good: terminates the thread, or gives the inline run up. Its outcome then comes. After the end it does nothing. */
   kill(): void;
 }
 

@@ -10,7 +10,7 @@ import type { TaskEnding } from "../../task/execute.js";
 import { describe, failed } from "../../task/failure.js";
 import { startThread, type StartedThread } from "../../task/start-thread.js";
 import type { FromThread } from "../../task/thread-protocol.js";
-import type { RunListener, RunOutcome, RunRequest } from "./runner.js";
+import type { RunReports, RunOutcome, RunRequest } from "./runner.js";
 
 export interface TaskWorkerOptions {
   readonly logger: Logger;
@@ -33,7 +33,7 @@ export interface ThreadRun {
 
 interface ActiveRun {
   readonly run: number;
-  readonly listener: RunListener;
+  readonly listener: RunReports;
   readonly settle: (outcome: ThreadOutcome) => void;
   started: boolean;
   killed: boolean;
@@ -81,7 +81,7 @@ export class TaskWorker {
   }
 
   /** Only while it is idle. */
-  run(file: string, request: RunRequest, listener: RunListener): ThreadRun {
+  run(file: string, request: RunRequest, listener: RunReports): ThreadRun {
     this.#worker.ref();
     this.files.add(file);
     this.#runs += 1;

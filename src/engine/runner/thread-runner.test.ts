@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { SILENT, startRun, type StartedRun } from "../../../test/started-run.js";
 import { MAX_PROGRESS_BYTES } from "../../job/limits.js";
 import { encodePayload } from "../../job/payload.js";
 import { systemClock } from "../../runtime/clock.js";
@@ -9,7 +10,7 @@ import { silentLogger, type LogFields } from "../../runtime/logger.js";
 import { defineTask, defineInline } from "../../task/definition.js";
 import { dispatchRunner } from "./dispatch-runner.js";
 import { createInlineRunner } from "./inline-runner.js";
-import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner.js";
+import type { RunOutcome, RunRequest, Runner } from "./runner.js";
 import { createThreadRunner, type ThreadRunnerOptions } from "./thread-runner.js";
 
 const fixtures = resolve(import.meta.dirname, "../../../test/fixtures/tasks");
@@ -33,13 +34,11 @@ function requestOf(fileName: string, input: unknown, more: Partial<RunRequest> =
   return { jobId: null, attempt: 1, task, payloadJson, requestId: null, ...more };
 }
 
-const silent: RunListener = { onProgress: () => undefined, onLog: () => undefined };
-
-function start(runner: Runner, act: string, more: object = {}, listener = silent): Run {
-  return runner.start(requestOf("act.mjs", { act, ...more }), listener);
+function start(runner: Runner, act: string, more: object = {}, reports = SILENT): StartedRun {
+  return startRun(runner, requestOf("act.mjs", { act, ...more }), reports);
 }
 
-async function resultOf(run: Run): Promise<unknown> {
+async function resultOf(run: StartedRun): Promise<unknown> {
   const outcome = await run.outcome;
   if (outcome.kind !== "succeeded") throw new Error(JSON.stringify(outcome));
   return JSON.parse(outcome.resultJson);
@@ -49,7 +48,7 @@ async function resultOf(run: Run): Promise<unknown> {
 async function interrupted(
   runner: Runner,
   act: string,
-  then: (run: Run) => void,
+  then: (run: StartedRun) => void,
 ): Promise<RunOutcome> {
   let reported: () => void = () => undefined;
   const report = new Promise<void>((done) => (reported = done));
@@ -58,7 +57,7 @@ async function interrupted(
     act,
     {},
     {
-      ...silent,
+      ...SILENT,
       onProgress: () => {
         reported();
       },
@@ -82,7 +81,7 @@ describe("a run in a thread", () => {
 
   it("knows which run it is", async () => {
     const job = { jobId: "01JZZZZZZZZZZZZZZZZZZZZZZZ", attempt: 3, requestId: "r9" };
-    const run = runnerOf().start(requestOf("act.mjs", { act: "context" }, job), silent);
+    const run = startRun(runnerOf(), requestOf("act.mjs", { act: "context" }, job));
     expect(await resultOf(run)).toEqual({ ...job, jobId: `job_${job.jobId}` });
   });
 
@@ -90,7 +89,7 @@ describe("a run in a thread", () => {
     const runner = runnerOf({ maxThreads: 1 });
     const typed = (input: unknown, version = 2): Promise<RunOutcome> => {
       const payloadJson = encodePayload("typed", JSON.stringify(input), version);
-      return runner.start(requestOf("typed.ts", input, { payloadJson }), silent).outcome;
+      return startRun(runner, requestOf("typed.ts", input, { payloadJson })).outcome;
     };
     expect(await typed({ word: "ab" })).toEqual({
       kind: "succeeded",
@@ -125,7 +124,7 @@ describe("a run in a thread", () => {
 
   it("coalesces progress and sends the last", async () => {
     const seen: string[] = [];
-    const listener = { ...silent, onProgress: (json: string) => seen.push(json) };
+    const listener = { ...SILENT, onProgress: (json: string) => seen.push(json) };
     await start(runnerOf(), "many", { count: 10_000 }, listener).outcome;
     expect(seen[0]).toBe('{"step":1}');
     expect(seen.at(-1)).toBe('{"step":10000}');
@@ -138,7 +137,7 @@ describe("a run in a thread", () => {
     const onLog = (level: string, message: string, fields: LogFields): void => {
       lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
     };
-    await start(runnerOf(), "print", { lines: 1_000 }, { ...silent, onLog }).outcome;
+    await start(runnerOf(), "print", { lines: 1_000 }, { ...SILENT, onLog }).outcome;
     expect(lines.slice(0, 6)).toEqual([
       "info log and 1 {}",
       "warn to error {}",
@@ -225,11 +224,11 @@ describe("a thread", () => {
     const runner = runnerOf({ maxThreads: 2 });
     const [act, plain] = await Promise.all([
       threadOf(runner),
-      resultOf(runner.start(requestOf("plain.js", { n: 1 }), silent)),
+      resultOf(startRun(runner, requestOf("plain.js", { n: 1 }))),
     ]);
     expect(plain).toEqual({ got: { n: 1 } });
     for (let run = 2; run <= 4; run += 1) {
-      await resultOf(runner.start(requestOf("plain.js", {}), silent));
+      await resultOf(startRun(runner, requestOf("plain.js", {})));
       expect(await threadOf(runner)).toEqual({ threadId: act.threadId, runs: run });
     }
   });
@@ -312,7 +311,7 @@ describe("a thread", () => {
 
   it("that can't load the file says so, and is replaced", async () => {
     const runner = runnerOf({ maxThreads: 1 });
-    const missing = runner.start(requestOf("missing.mjs", {}), silent);
+    const missing = startRun(runner, requestOf("missing.mjs", {}));
     expect(await missing.outcome).toMatchObject({
       kind: "failed",
       errorMessage: expect.stringMatching(
@@ -329,8 +328,8 @@ it("idle threads do not keep a program alive, and what a handler prints is not i
   const program = `
     import { createThreadRunner } from "${built}/engine/runner/thread-runner.js";
     const runner = createThreadRunner({ maxThreads: 1, logger: console });
-    const listener = { onProgress() {}, onLog() {} };
-    console.log((await runner.start(${request}, listener).outcome).kind);`;
+    const onOutcome = ({ kind }) => console.log(kind);
+    runner.start(${request}, { onProgress() {}, onLog() {}, onOutcome });`;
   const args = ["--input-type=module", "--eval", program];
   const ended = spawnSync(process.execPath, args, { timeout: 20_000, encoding: "utf8" });
   expect(ended).toMatchObject({ status: 0, stdout: "succeeded\n", stderr: "" });
@@ -356,8 +355,8 @@ describe("dispatchRunner", () => {
     const [here] = defineInline({ here: () => "here" });
     if (here === undefined) throw new Error("no task");
     const request = { ...requestOf("act.mjs", { act: "echo", value: "there" }) };
-    expect(await resultOf(runner.start(request, silent))).toBe("there");
-    expect(await resultOf(runner.start({ ...request, task: here }, silent))).toBe("here");
+    expect(await resultOf(startRun(runner, request))).toBe("there");
+    expect(await resultOf(startRun(runner, { ...request, task: here }))).toBe("here");
     await runner.close();
   });
 });

@@ -10,6 +10,7 @@
 import type { ResourceLimits } from "node:worker_threads";
 import type { Logger } from "../../runtime/logger.js";
 import { describe, failed } from "../../task/failure.js";
+import { InFlight } from "../in-flight.js";
 import type { Run, RunListener, RunOutcome, RunRequest, Runner } from "./runner.js";
 import { TaskWorker, type ThreadRun } from "./task-worker.js";
 
@@ -30,7 +31,7 @@ class ThreadRunner implements Runner {
   readonly #all = new Set<TaskWorker>();
   /** The one used last comes last. */
   readonly #idle: TaskWorker[] = [];
-  readonly #running = new Set<Promise<RunOutcome>>();
+  readonly #running = new InFlight();
   #closed = false;
 
   constructor(options: ThreadRunnerOptions) {
@@ -42,16 +43,20 @@ class ThreadRunner implements Runner {
     const { file } = request.task;
     if (file === null)
       throw new Error(`task ${request.task.name} has no file that a thread could load`);
-    const run = new RestartableRun(() => this.#begin(file, request, listener));
-    this.#running.add(run.outcome);
-    void run.outcome.then(() => this.#running.delete(run.outcome));
-    return run;
+    this.#running.enter();
+    return new RestartableRun(
+      () => this.#begin(file, request, listener),
+      (outcome) => {
+        this.#running.leave();
+        listener.onOutcome(outcome);
+      },
+    );
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     for (const worker of this.#idle.splice(0)) worker.terminate();
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    await this.#running.empty();
     await Promise.all([...this.#all].map((worker) => worker.gone));
   }
 
@@ -106,14 +111,13 @@ class ThreadRunner implements Runner {
  * (what an earlier run left behind may have ended it).
  */
 class RestartableRun implements Run {
-  readonly outcome: Promise<RunOutcome>;
   #current: ThreadRun;
   #abortReason: string | null = null;
   #killed = false;
 
-  constructor(begin: () => ThreadRun) {
+  constructor(begin: () => ThreadRun, ended: (outcome: RunOutcome) => void) {
     this.#current = begin();
-    this.outcome = this.#follow(begin);
+    void this.#follow(begin).then(ended);
   }
 
   abort(reason: string): void {
