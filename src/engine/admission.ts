@@ -7,7 +7,7 @@ import { isTerminal } from "../job/state.js";
 import type { Ledger, SubmitOutcome } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { TaskRegistry } from "../task/registry.js";
-import { acceptInput, MAX_INPUT_BYTES, type InputDecision } from "./accepted-input.js";
+import { acceptInput, type InputDecision } from "./accepted-input.js";
 import type {
   Accepted,
   EngineObserver,
@@ -17,7 +17,6 @@ import type {
   RetryOptions,
   RetryResult,
   SubmitManyResult,
-  SubmitRefusal,
   SubmitRequest,
   SubmitResult,
 } from "./api.js";
@@ -26,28 +25,21 @@ import type { CautiousAverage } from "./cautious-average.js";
 import { fingerprintOf } from "./fingerprint.js";
 import { retryAfterS } from "./retry-after.js";
 import { keyFault, optionIssues } from "./submit-options.js";
+import {
+  beyondBound,
+  conflict,
+  conflictWithin,
+  isTooMany,
+  TOO_MANY,
+  type KeyConflict,
+} from "./submit-refusals.js";
 
 const NOT_READY = { kind: "not_ready", reason: "shutting down" } as const satisfies Refusal;
-
-/** Jobs of one `submitMany`: one transaction, which others wait for. */
-const MAX_MANY = 10_000;
 
 /** Where jobs are recorded. */
 export type Recorder = Pick<Ledger, "submit">;
 
 type Full = Extract<Refusal, { readonly kind: "full" }>;
-type KeyConflict = Extract<SubmitRefusal, { readonly kind: "key_conflict" }>;
-
-const TOO_MANY = {
-  kind: "invalid",
-  empty: false,
-  issues: [
-    {
-      path: "",
-      message: `too many or too large for one call: at most ${String(MAX_MANY)} jobs, with inputs of 64 MiB in all`,
-    },
-  ],
-} as const satisfies Refusal;
 
 const NO_ROOM = { kind: "full", depth: 0 } as const satisfies SubmitOutcome;
 
@@ -86,16 +78,45 @@ export class Admission {
   }
 
   /**
-   * Rejects with a `LedgerError` when the job could not be recorded.
+   * Rejects with a `LedgerError` when the job could not be recorded. Most submits take this way tens of
+   * thousands of times a second: with one promise, which the list's answer resolves.
    * @param into left out: the ledger itself.
    */
-  async submit(request: SubmitRequest, into?: Recorder): Promise<SubmitResult> {
-    if (this.#isClosed()) return NOT_READY;
-    const decision = acceptInput(this.#ports.tasks, request.task, request.input);
-    const job = this.#jobOf(request, decision instanceof Promise ? await decision : decision);
+  submit(request: SubmitRequest, into?: Recorder): Promise<SubmitResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed()) {
+        resolve(NOT_READY);
+        return;
+      }
+      const decision = acceptInput(this.#ports.tasks, request.task, request.input);
+      if (decision instanceof Promise || into !== undefined) {
+        resolve(this.#submitLater(request, decision, into));
+        return;
+      }
+      const job = this.#jobOf(request, decision);
+      if ("kind" in job) resolve(job);
+      else if (this.#hasNoRoom(job)) resolve(this.#answer(job, NO_ROOM));
+      else {
+        this.#ports.beforeSubmit();
+        this.#batcher.push({
+          item: job,
+          resolve: (outcome) => {
+            resolve(this.#answer(job, outcome));
+          },
+          reject,
+        });
+      }
+    });
+  }
+
+  async #submitLater(
+    request: SubmitRequest,
+    decision: InputDecision | Promise<InputDecision>,
+    into: Recorder | undefined,
+  ): Promise<SubmitResult> {
+    const job = this.#jobOf(request, await decision);
     if ("kind" in job) return job;
-    const outcome = await this.#record(job, into);
-    return this.#answer(job, outcome, into !== undefined);
+    return this.#answer(job, await this.#record(job, into), into !== undefined);
   }
 
   /** All or nothing. @param into as for `submit`. */
@@ -110,8 +131,7 @@ export class Admission {
       );
       if ("kind" in job) return { kind: "refused", index, refusal: job };
       chars += job.payloadJson.length;
-      if (index >= MAX_MANY || chars > MAX_INPUT_BYTES)
-        return { kind: "refused", index, refusal: TOO_MANY };
+      if (isTooMany(index + 1, chars)) return { kind: "refused", index, refusal: TOO_MANY };
       jobs.push(job);
     }
     if (jobs.length === 0) return { kind: "accepted", jobs: [] };
@@ -204,12 +224,16 @@ export class Admission {
   }
 
   #record(job: NewJob, into?: Recorder): Promise<SubmitOutcome> | SubmitOutcome {
-    const maxDepth = this.#ports.settings.asyncMaxQueue;
-    // A key may still find its job.
-    if (maxDepth <= 0 && (job.idempotency ?? null) === null) return NO_ROOM;
+    if (this.#hasNoRoom(job)) return NO_ROOM;
     this.#ports.beforeSubmit();
     if (into === undefined) return this.#batcher.add(job);
+    const { asyncMaxQueue: maxDepth } = this.#ports.settings;
     return into.submit([job], { maxDepth }).then(([outcome]) => outcome ?? NO_ROOM);
+  }
+
+  /** Known without a look. A key may still find its job. */
+  #hasNoRoom({ idempotency = null }: NewJob): boolean {
+    return this.#ports.settings.asyncMaxQueue <= 0 && idempotency === null;
   }
 
   /** @param tentative within a transaction that may yet be rolled back: then nobody counts it as recorded. */
@@ -261,23 +285,6 @@ export class Admission {
   }
 }
 
-function beyondBound(asked: number, maxDepth: number): SubmitRefusal {
-  const message = `${String(asked)} jobs at once are more than async_max_queue (${String(maxDepth)}) ever admits`;
-  return { kind: "invalid", empty: false, issues: [{ path: "", message }] };
-}
-
-/** Null unless the job that has the key is one of the same call, which was not recorded either. */
-function conflictWithin(jobs: readonly NewJob[], outcome: SubmitOutcome): SubmitRefusal | null {
-  if (outcome.kind !== "conflict") return null;
-  if (!jobs.some(({ jobId }) => jobId === outcome.job.jobId)) return null;
-  const message = "is given twice in this call, with different inputs";
-  return { kind: "invalid", empty: false, issues: [{ path: "idempotencyKey", message }] };
-}
-
 function idempotencyOf(key: string | undefined, payloadJson: string): Idempotency | null {
   return key === undefined ? null : { key, fingerprint: fingerprintOf(payloadJson) };
-}
-
-function conflict(asked: NewJob, { jobId }: Job): KeyConflict {
-  return { kind: "key_conflict", key: asked.idempotency?.key ?? "", jobId };
 }

@@ -117,9 +117,6 @@ export function errorHandler(
     unlogged = 0;
   };
   return (error, request, reply) => {
-    // Fastify closes the connection after any body that it could not take, so that the client may
-    // not get to see the answer. The rest of one is read away instead, within a bound (drain.ts).
-    void reply.removeHeader("connection");
     const problem = problemOf(error, requestSizeLimitBytes);
     if (problem.fault === "internal" || problem.fault === "not_ready") {
       const fields = { err: error, request_id: request.id, method: request.method };

@@ -1,6 +1,9 @@
 /**
  * The one place where replies leave: headers that every reply carries, the shape of a refusal, and
- * the count of what was answered. Replies are JSON text, or bytes; Fastify serialises nothing.
+ * the count of what was answered. Replies are JSON text, or bytes. They go straight to Node: what
+ * Fastify would do on the way (hooks, serialising, guessing a type) is not used here. Nor is the
+ * `Connection: close` that it adds where it could not take a body: the client might not get to see the
+ * answer, so the rest is read away instead, within a bound (drain.ts).
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HttpContext } from "./context.js";
@@ -11,9 +14,15 @@ import { FAULTS, JSON_TYPE, problemJson, type ErrorShape, type Problem } from ".
 /** A client that closed the connection before its answer: no standard status, but a count worth having (nginx's 499). */
 const CLIENT_GONE = 499;
 
+export interface More {
+  /** Left out: JSON. */
+  readonly type?: string;
+  /** Names and values in turn. */
+  readonly headers?: readonly string[];
+}
+
 export interface Replies {
-  /** @param type left out: JSON. */
-  answer(reply: FastifyReply, status: number, body: string | Buffer, type?: string): void;
+  answer(reply: FastifyReply, status: number, body: string | Buffer, more?: More): void;
   refuse(reply: FastifyReply, problem: Problem): void;
   /** Nobody listens any more: forgets the reply and counts it. */
   abandon(reply: FastifyReply): void;
@@ -34,20 +43,27 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
   }
 
   function answer(
-    reply: FastifyReply,
+    { request, raw }: FastifyReply,
     status: number,
     body: string | Buffer,
-    type = JSON_TYPE,
+    { type = JSON_TYPE, headers = [] }: More = {},
   ): void {
-    const { request } = reply;
     const { id, requestId } = request;
-    void reply
-      .code(status)
-      .header("content-type", type)
-      .header("cache-control", "no-store")
-      .header("x-request-id", requestId !== undefined && isHeaderSafe(requestId) ? requestId : id);
+    const bytes = Buffer.byteLength(body);
+    raw.writeHead(status, [
+      "content-type",
+      type,
+      "cache-control",
+      "no-store",
+      "x-request-id",
+      requestId !== undefined && isHeaderSafe(requestId) ? requestId : id,
+      ...headers,
+      "content-length",
+      String(bytes),
+    ]);
     count(request, status);
-    void reply.send(body);
+    // Text that is ASCII leaves without being encoded.
+    raw.end(body, bytes === body.length ? "latin1" : "utf8");
     drainUnread(request.raw, clock);
   }
 
@@ -56,13 +72,15 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
     refuse(reply, problem) {
       const { request } = reply;
       const { retryAfterS, allow } = problem;
-      if (retryAfterS !== undefined) void reply.header("retry-after", String(retryAfterS));
-      if (allow !== undefined) void reply.header("allow", allow);
+      const headers: string[] = [];
+      if (retryAfterS !== undefined) headers.push("retry-after", String(retryAfterS));
+      if (allow !== undefined) headers.push("allow", allow);
       if (problem.fault === "unauthorized")
-        void reply.header("www-authenticate", 'Bearer realm="jobtable"');
+        headers.push("www-authenticate", 'Bearer realm="jobtable"');
       const shape = request.entry?.shape ?? shapeOf(request.url);
       const requestId = request.requestId ?? request.id;
-      answer(reply, FAULTS[problem.fault].http, problemJson(problem, shape, requestId));
+      const body = problemJson(problem, shape, requestId);
+      answer(reply, FAULTS[problem.fault].http, body, { headers });
     },
     abandon(reply) {
       count(reply.request, CLIENT_GONE);

@@ -31,7 +31,8 @@ export class ResultNotSerializable extends Error {
 export function encodeJson(value: unknown, root: string, maxBytes: number): string {
   const walk: Walk = { root, path: [], ancestors: [], maxBytes, leastBytes: 0 };
   try {
-    const text = JSON.stringify(normalize(value, walk) ?? null);
+    const plain = isJson(value, maxBytes) ? value : normalize(value, walk);
+    const text = JSON.stringify(plain ?? null);
     const bytes = Buffer.byteLength(text);
     if (bytes <= maxBytes) return text;
   } catch (error) {
@@ -41,6 +42,35 @@ export function encodeJson(value: unknown, root: string, maxBytes: number): stri
     );
   }
   throw tooLarge(walk);
+}
+
+/**
+ * What nearly everyone gives is JSON data already, known by a look that makes nothing. False also for
+ * what is too large or can't be read, which `normalize` refuses by name.
+ */
+function isJson(value: unknown, maxBytes: number): boolean {
+  try {
+    return leftAfter(value, maxBytes, 0) >= 0;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns how many of `left` bytes are left at most once the value is written; below 0: no JSON, or too large. */
+function leftAfter(value: unknown, left: number, depth: number): number {
+  if (typeof value === "string") return left - value.length - 2;
+  if (value === null || typeof value === "boolean" || Number.isFinite(value)) return left - 1;
+  if (typeof value !== "object" || depth >= MAX_JSON_DEPTH || left < 0) return -1;
+  let after = left - 1;
+  if (Array.isArray(value)) {
+    if ("toJSON" in value) return -1;
+    for (const item of value) after = leftAfter(item, after, depth + 1);
+    return after;
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return -1;
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const key in fields) after = leftAfter(fields[key], after - key.length - 3, depth + 1);
+  return after;
 }
 
 interface Walk {

@@ -230,10 +230,10 @@ function answerJob(replies: Replies, reply: FastifyReply, job: Job | null, nowMs
 }
 
 function answerAccepted(replies: Replies, reply: FastifyReply, { job, repeated }: Accepted): void {
-  if (repeated) void reply.header("idempotent-replayed", "true");
   const jobId = formatJobId(job.jobId);
-  void reply.header("location", `/jobs/${jobId}`);
-  replies.answer(reply, 202, acceptedJson(jobId, STATES[job.status]));
+  const headers = ["location", `/jobs/${jobId}`];
+  if (repeated) headers.push("idempotent-replayed", "true");
+  replies.answer(reply, 202, acceptedJson(jobId, STATES[job.status]), { headers });
 }
 
 function idOf(request: FastifyRequest): string {

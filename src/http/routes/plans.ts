@@ -93,12 +93,9 @@ function diff(here: () => PlansHere, replies: Replies): Handler {
         error: `plan ${plan.name} has no patch: no execute of it succeeded`,
       });
     else
-      replies.answer(
-        reply,
-        200,
-        Buffer.from(patch.buffer, patch.byteOffset, patch.byteLength),
-        DIFF_TYPE,
-      );
+      replies.answer(reply, 200, Buffer.from(patch.buffer, patch.byteOffset, patch.byteLength), {
+        type: DIFF_TYPE,
+      });
   };
 }
 
@@ -141,10 +138,9 @@ function answerStart(
   switch (outcome.kind) {
     case "started": {
       const jobId = formatJobId(outcome.job.jobId);
-      void reply.header("location", `/jobs/${jobId}`);
       const planId = formatPlanId(outcome.plan.planId);
       const body = planAcceptedJson({ jobId, planId, phase, state: STATES[outcome.job.status] });
-      replies.answer(reply, 202, body);
+      replies.answer(reply, 202, body, { headers: ["location", `/jobs/${jobId}`] });
       return;
     }
     case "held": {

@@ -45,7 +45,7 @@ export function serviceRoutes(
         schema: OPERATIONS.metrics,
         async handler(_, reply) {
           const text = await metrics.scrape(context.engine);
-          replies.answer(reply, 200, text, metrics.registry.contentType);
+          replies.answer(reply, 200, text, { type: metrics.registry.contentType });
         },
       },
     },
