@@ -8,10 +8,8 @@
  * Where there is no time for that, the ledger is opened ahead, and stays open.
  */
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
-import { openLedger } from "../compose.js";
 import type { Ledger, WorkerBeat } from "../ledger/ledger.js";
 import { systemClock } from "../runtime/clock.js";
-import { silentLogger } from "../runtime/logger.js";
 import {
   opensAhead,
   type FromGuard,
@@ -65,7 +63,11 @@ class StallGuardThread {
     }
   }
 
+  /** Loads the ledgers now: most guards never need one, and all that takes a tenth of a second of CPU. */
   async #open(): Promise<Ledger> {
+    if (this.#ledger !== null) return this.#ledger;
+    const { openLedger } = await import("../compose.js");
+    const { silentLogger } = await import("../runtime/logger.js");
     this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger, create: false });
     return this.#ledger;
   }

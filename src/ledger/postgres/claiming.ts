@@ -1,7 +1,6 @@
 /** What workers call besides settle: the claim, and the beat that keeps it. */
-import type { Job } from "../../job/job.js";
 import type { ClaimedJob, ClaimRequest, HeartbeatAnswer, JobBeat, WorkerBeat } from "../ledger.js";
-import { AFTER_JOB, text } from "../sql/rows.js";
+import { AFTER_JOB, inOrderOfClaims, text } from "../sql/rows.js";
 import { int4Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
 import { chunkSize, toJob } from "./rows.js";
@@ -22,10 +21,6 @@ export async function claim(
     false,
   );
   return claimed;
-}
-
-function inOrderOfClaims(a: Job, b: Job): number {
-  return b.priority - a.priority || a.runAtMs - b.runAtMs || (a.jobId < b.jobId ? -1 : 1);
 }
 
 export async function heartbeat(

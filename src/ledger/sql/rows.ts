@@ -4,7 +4,7 @@
  */
 import { LedgerError } from "../../job/errors.js";
 import type { Job, Phase } from "../../job/job.js";
-import { ALL_STATUSES, type Status } from "../../job/state.js";
+import { ALL_STATUSES, TRANSITIONS, type Status } from "../../job/state.js";
 import type { WorkerRecord } from "../ledger.js";
 import { toAttemptErrors } from "./attempt-errors.js";
 
@@ -31,6 +31,27 @@ export const JOB_COLUMNS = [
   "worker_id",
   "schema_version",
   "error_message",
+  "request_id",
+  "idempotency_key",
+  "progress_json",
+  "attempt_errors",
+] as const;
+
+/** What a claim answers of a job, in this order. The rest of one that was just claimed is known. */
+export const CLAIMED_COLUMNS = [
+  "job_id",
+  "plan_id",
+  "phase",
+  "task",
+  "queue",
+  "priority",
+  "run_at",
+  "attempt",
+  "max_attempts",
+  "timeout_ms",
+  "created_at",
+  "started_at",
+  "schema_version",
   "request_id",
   "idempotency_key",
   "progress_json",
@@ -65,6 +86,8 @@ export interface CellReader {
 /** What reads rows: the columns of a job or of a worker first; more may follow. */
 export function rowReader({ number, time }: CellReader): {
   readonly toJob: (row: readonly Cell[]) => Job;
+  /** @param row CLAIMED_COLUMNS. */
+  readonly toClaimedJob: (row: readonly Cell[], workerId: string) => Job;
   readonly toWorker: (row: readonly Cell[]) => WorkerRecord;
 } {
   const numberOrNull = (cell: Cell | undefined): number | null =>
@@ -96,6 +119,7 @@ export function rowReader({ number, time }: CellReader): {
       progressJson: textOrNull(row[21]),
       attemptErrors: toAttemptErrors(textOrNull(row[22])),
     }),
+    toClaimedJob: claimedJobReader({ number, time }),
     toWorker: (row) => ({
       workerId: text(row[0]),
       host: text(row[1]),
@@ -111,6 +135,44 @@ export function rowReader({ number, time }: CellReader): {
       lastHeartbeatMs: time(row[11]),
     }),
   };
+}
+
+/** Reads CLAIMED_COLUMNS. */
+function claimedJobReader({ number, time }: CellReader) {
+  return (row: readonly Cell[], workerId: string): Job => {
+    const timeout = row[9] ?? null;
+    const startedAtMs = time(row[11]);
+    return {
+      jobId: text(row[0]),
+      planId: textOrNull(row[1]),
+      phase: phaseOrNull(row[2]),
+      task: text(row[3]),
+      queue: text(row[4]),
+      status: TRANSITIONS.claim.to,
+      priority: number(row[5]),
+      runAtMs: time(row[6]),
+      attempt: number(row[7]),
+      maxAttempts: number(row[8]),
+      timeoutMs: timeout === null ? null : number(timeout),
+      createdAtMs: time(row[10]),
+      startedAtMs,
+      finishedAtMs: null,
+      lastHeartbeatMs: startedAtMs,
+      cancelRequestedAtMs: null,
+      workerId,
+      schemaVersion: number(row[12]),
+      errorMessage: null,
+      requestId: textOrNull(row[13]),
+      idempotencyKey: textOrNull(row[14]),
+      progressJson: textOrNull(row[15]),
+      attemptErrors: toAttemptErrors(textOrNull(row[16])),
+    };
+  };
+}
+
+/** The order in which jobs are claimed. */
+export function inOrderOfClaims(a: Job, b: Job): number {
+  return b.priority - a.priority || a.runAtMs - b.runAtMs || (a.jobId < b.jobId ? -1 : 1);
 }
 
 /** @param tasksJson a JSON array of names; anything else in it is left out. */

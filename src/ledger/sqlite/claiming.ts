@@ -4,8 +4,7 @@
  * each shows its first few; what certainly comes before everything not shown is taken, and so on until
  * enough is taken or nothing is due.
  */
-import { text } from "../sql/rows.js";
-import type { OperationOf, Row } from "./protocol.js";
+import type { Answers, Cell, OperationOf } from "./protocol.js";
 import type { Statements } from "./statements.js";
 import type { Transaction } from "./transaction.js";
 import { byPlace, due, nextPriority, waitingGroups, type Group, type Place } from "./waiting.js";
@@ -14,9 +13,6 @@ type Claim = OperationOf<"claim">;
 
 /** One claim takes no more than this, so that one transaction stays short. */
 const LARGEST_CLAIM = 10_000;
-/** Where run_at and job_id stand in a claimed row. */
-const RUN_AT = 7;
-const JOB_ID = 0;
 
 /** Whether a claim would find anything; a look that takes no lock. */
 export function hasDue(run: Statements, { tasks, limit }: Claim, now: string): boolean {
@@ -26,39 +22,44 @@ export function hasDue(run: Statements, { tasks, limit }: Claim, now: string): b
   return false;
 }
 
-export function claim(tx: Transaction, { workerId, tasks, limit }: Claim): Row[] {
-  const taken: Row[] = [];
+export function claim(tx: Transaction, { workerId, tasks, limit }: Claim): Answers["claim"] {
+  const cells: Cell[] = [];
+  let taken = 0;
   const size = limit > 0 ? Math.min(Math.floor(limit), LARGEST_CLAIM) : 0;
   const heads = new Map<string, number>();
   for (const task of new Set(tasks)) advance(tx, heads, task, Infinity);
-  while (taken.length < size && heads.size > 0) {
+  while (taken < size && heads.size > 0) {
     const priority = Math.max(...heads.values());
     const level: Group[] = [];
     for (const [task, head] of heads) if (head === priority) level.push({ task, priority });
-    const room = size - taken.length;
+    const room = size - taken;
     const [only] = level;
-    const rows =
+    taken +=
       level.length === 1 && only !== undefined
-        ? take(tx, heads, workerId, only, room)
-        : takeMerged(tx, heads, workerId, level, room);
-    for (const row of rows) taken.push(row);
+        ? take(tx, heads, workerId, only, room, cells)
+        : takeMerged(tx, heads, workerId, level, room, cells);
   }
-  if (taken.length > 0) tx.count({ queued: -taken.length, running: taken.length });
-  return taken;
+  if (taken > 0) tx.count({ queued: -taken, running: taken });
+  return cells;
 }
 
-/** Takes up to `count` of one group; when it had fewer, its task goes on to its next priority. */
+/**
+ * Takes up to `count` of one group; when it had fewer, its task goes on to its next priority.
+ * @returns how many; they are put to `cells`.
+ */
 function take(
   tx: Transaction,
   heads: Map<string, number>,
   workerId: string,
   { task, priority }: Group,
   count: number,
-): Row[] {
+  cells: Cell[],
+): number {
   const { now } = tx;
   const rows = tx.run.claim.all(workerId, now, now, task, priority, now, count);
+  for (const row of rows) cells.push(...row);
   if (rows.length < count) advance(tx, heads, task, priority);
-  return rows.length > 1 ? rows.sort(byRowPlace) : rows;
+  return rows.length;
 }
 
 /** One round of the merge; takes at least one job, or ends at least one task's part in it. */
@@ -68,7 +69,8 @@ function takeMerged(
   workerId: string,
   level: readonly Group[],
   room: number,
-): Row[] {
+  cells: Cell[],
+): number {
   const share = Math.ceil(room / level.length) + 1;
   const shown: { readonly group: Group; readonly place: Place }[] = [];
   let certainUpTo: Place | undefined;
@@ -89,20 +91,13 @@ function takeMerged(
     if (certainUpTo !== undefined && byPlace(place, certainUpTo) > 0) break;
     counts.set(group, (counts.get(group) ?? 0) + 1);
   }
-  const rows: Row[] = [];
-  for (const [group, count] of counts) rows.push(...take(tx, heads, workerId, group, count));
-  return rows.sort(byRowPlace);
+  let taken = 0;
+  for (const [group, count] of counts) taken += take(tx, heads, workerId, group, count, cells);
+  return taken;
 }
 
 function advance(tx: Transaction, heads: Map<string, number>, task: string, below: number): void {
   const priority = nextPriority(tx.run, task, below);
   if (priority === null) heads.delete(task);
   else heads.set(task, priority);
-}
-
-function byRowPlace(a: Row, b: Row): number {
-  const runAtA = text(a[RUN_AT]);
-  const runAtB = text(b[RUN_AT]);
-  if (runAtA !== runAtB) return runAtA < runAtB ? -1 : 1;
-  return text(a[JOB_ID]) < text(b[JOB_ID]) ? -1 : 1;
 }

@@ -148,8 +148,8 @@ export interface Answers extends PlanAnswers {
       of: Row | number,
     ])[];
   } | null;
-  /** Job columns, then the payload. */
-  claim: readonly Row[];
+  /** For each job a JSON array of CLAIMED_COLUMNS, then its payload; in no order. */
+  claim: readonly Cell[];
   /** Null: each happened, and led where its event leads. Else the status of each, null: it did not happen. */
   settle: readonly (Status | null)[] | null;
   heartbeat: { readonly cancelRequested: string[]; readonly lost: string[] };

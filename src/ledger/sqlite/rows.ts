@@ -108,4 +108,4 @@ export const cellReader: CellReader = {
   time: (cell) => fromIso(text(cell)),
 };
 
-export const { toJob, toWorker } = rowReader(cellReader);
+export const { toJob, toClaimedJob, toWorker } = rowReader(cellReader);

@@ -39,10 +39,10 @@ import type {
   WorkerRecord,
 } from "../ledger.js";
 import type { PlanRecords } from "../plan-records.js";
-import { AFTER_JOB, text, textOrNull, toStatus } from "../sql/rows.js";
+import { AFTER_JOB, textOrNull, toStatus } from "../sql/rows.js";
 import { Watchers } from "../sql/watchers.js";
 import { prepareFile } from "./database-file.js";
-import { toList, toSettledJob, toSubmitOutcomes } from "./translating.js";
+import { toClaimedJobs, toList, toSettledJob, toSubmitOutcomes } from "./translating.js";
 import type { Row } from "./protocol.js";
 import { toCounts, toJob, toSubmittedRow, toWorker, toWorkerRow } from "./rows.js";
 import { SqlitePlans } from "./sqlite-plans.js";
@@ -124,13 +124,11 @@ class SqliteLedger implements Ledger {
   }
 
   claim({ workerId, tasks, limit }: ClaimRequest): Promise<ClaimedJob[]> {
-    return this.#link.call({ verb: "claim", workerId, tasks, limit }, (rows) =>
-      rows.map((row) => {
-        const job = toJob(row);
-        this.#watchers.changed(job.jobId);
-        return { job, payloadJson: text(row[AFTER_JOB]) };
-      }),
-    );
+    return this.#link.call({ verb: "claim", workerId, tasks, limit }, (cells) => {
+      const claimed = toClaimedJobs(cells, workerId);
+      for (const { job } of claimed) this.#watchers.changed(job.jobId);
+      return claimed;
+    });
   }
 
   settle(settlements: readonly Settlement[]): Promise<(Status | null)[]> {

@@ -169,7 +169,8 @@ describe("what waits for the disk", () => {
   function claimAlone(store: Store): void {
     run(store, submit(newId()));
     commits();
-    expect(run(store, claim)).toMatchObject([{ failed: false, answer: { length: 1 } }]);
+    // A job and its payload.
+    expect(run(store, claim)).toMatchObject([{ failed: false, answer: { length: 2 } }]);
     expect(commits()).toEqual(["NORMAL"]);
   }
 

@@ -1,8 +1,9 @@
 /** Between the verbs of the contract and what crosses to the thread, where it takes more than a line. */
 import type { Job } from "../../job/job.js";
-import type { ListQuery, Settlement, SubmitOutcome } from "../ledger.js";
-import type { Answers, OperationOf, SettledJob } from "./protocol.js";
-import { toJob } from "./rows.js";
+import type { ClaimedJob, ListQuery, Settlement, SubmitOutcome } from "../ledger.js";
+import { inOrderOfClaims, text } from "../sql/rows.js";
+import type { Answers, Cell, OperationOf, SettledJob } from "./protocol.js";
+import { toClaimedJob, toJob } from "./rows.js";
 
 /** @param records the jobs of the call, as they are where they were admitted. */
 export function toSubmitOutcomes(
@@ -20,6 +21,15 @@ export function toSubmitOutcomes(
     left -= 1;
     return left >= 0 ? { kind: "accepted", job } : { kind: "full", depth };
   });
+}
+
+export function toClaimedJobs(cells: Answers["claim"], workerId: string): ClaimedJob[] {
+  const claimed: ClaimedJob[] = [];
+  for (let at = 0; at < cells.length; at += 2) {
+    const job = toClaimedJob(JSON.parse(text(cells[at])) as Cell[], workerId);
+    claimed.push({ job, payloadJson: text(cells[at + 1]) });
+  }
+  return claimed.sort((a, b) => inOrderOfClaims(a.job, b.job));
 }
 
 export function toList({ statuses, task, planId, limit, cursor }: ListQuery): OperationOf<"list"> {
