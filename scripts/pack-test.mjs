@@ -1,13 +1,21 @@
 /**
- * Installs the package as a user would: packed, into an empty folder, with its dependencies from the
- * registry. Then serves a task that the user wrote in TypeScript and asks it, by hand and with the
- * client. `npm run check` does
- * this in CI only: it compiles better-sqlite3 once more where no prebuilt binary can be fetched.
+ * Installs the package as a user would: what was built, packed, into an empty folder, with its
+ * dependencies from the registry. Then serves a task that the user wrote in TypeScript and asks it,
+ * by hand and with the client. `npm run check` does this in CI only. The binary of better-sqlite3 is
+ * this checkout's, where it is of the same version: compiling it once more would take minutes.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -50,8 +58,9 @@ const TSCONFIG = {
 };
 
 function install() {
+  // Without `prepack`, which would take away dist/ from those who work with it meanwhile.
   const [{ filename, files }] = JSON.parse(
-    npm(["pack", "--json", "--pack-destination", folder], root),
+    npm(["pack", "--ignore-scripts", "--json", "--pack-destination", folder], root),
   );
   const paths = files.map(({ path }) => path);
   for (const needed of [
@@ -69,7 +78,20 @@ function install() {
   );
   const manifest = { private: true, type: "module", allowScripts: { "better-sqlite3": true } };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-  npm(["install", "--prefer-offline", "--no-audit", "--no-fund", `./${filename}`], folder);
+  npm(
+    ["install", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", `./${filename}`],
+    folder,
+  );
+  placeBinary();
+}
+
+function placeBinary() {
+  const [from, to] = [root, folder].map((place) => join(place, "node_modules/better-sqlite3"));
+  const versionOf = (at) => JSON.parse(readFileSync(join(at, "package.json"), "utf8")).version;
+  const binary = "build/Release/better_sqlite3.node";
+  if (existsSync(join(from, binary)) && versionOf(from) === versionOf(to))
+    cpSync(join(from, binary), join(to, binary));
+  else npm(["rebuild", "better-sqlite3"], folder);
 }
 
 async function serveAndAsk() {

@@ -3,6 +3,7 @@ import type { Ground } from "./ground.js";
 import { drainsOnPostgres, drainsOnSqlite } from "./kinds/drain.js";
 import { httpOnPostgres, httpOnSqlite } from "./kinds/http.js";
 import { growthOfPayload, growthOfTable, growthOfWorkers } from "./kinds/growth.js";
+import { hoursOnPostgres, hoursOnSqlite } from "./kinds/hours.js";
 import { idleCost } from "./kinds/idle.js";
 import { startLatency } from "./kinds/latency.js";
 import { memoryOverJobs } from "./kinds/memory.js";
@@ -16,6 +17,8 @@ export interface Benchmark {
   readonly name: string;
   /** In half a line. */
   readonly about: string;
+  /** Takes an hour: run only where its name is given. */
+  readonly onlyByName?: boolean;
   /** @throws Missing what it can't do without. */
   run(ground: Ground): Promise<Row[]>;
 }
@@ -38,4 +41,11 @@ export const BENCHMARKS: readonly Benchmark[] = [
   { name: "growth-workers", about: "drain by 1 to 8 processes", run: growthOfWorkers },
   { name: "growth-payload", about: "cost of a job by its input", run: growthOfPayload },
   { name: "growth-waiters", about: "waits by their number", run: growthOfWaiters },
+  { name: "growth-hours", about: "an hour on PostgreSQL", run: hoursOnPostgres, onlyByName: true },
+  {
+    name: "growth-hours-sqlite",
+    about: "an hour on SQLite",
+    run: hoursOnSqlite,
+    onlyByName: true,
+  },
 ];

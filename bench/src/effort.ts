@@ -23,6 +23,14 @@ export interface Effort {
   readonly waiterCounts: readonly number[];
   /** Bytes of one round of `growth-payload`; with small inputs at most 5,000 jobs. */
   readonly payloadTotal: number;
+  /** `growth-hours`. */
+  readonly hours: Hours;
+}
+
+export interface Hours {
+  readonly minutes: number;
+  readonly perSecond: number;
+  readonly sampleSeconds: number;
 }
 
 export const FULL: Effort = {
@@ -40,6 +48,7 @@ export const FULL: Effort = {
   payloadBytes: [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000],
   waiterCounts: [100, 1_000, 5_000, 10_000],
   payloadTotal: 50_000_000,
+  hours: { minutes: 60, perSecond: 200, sampleSeconds: 60 },
 };
 
 export const QUICK: Effort = {
@@ -57,4 +66,5 @@ export const QUICK: Effort = {
   payloadBytes: [100, 10_000, 1_000_000, 10_000_000],
   waiterCounts: [100, 1_000],
   payloadTotal: 10_000_000,
+  hours: { minutes: 1, perSecond: 200, sampleSeconds: 5 },
 };

@@ -2,6 +2,7 @@
  * `npm run bench -- [name...] [--quick] [--plots]`: runs product and peers in turn on this machine,
  * prints a table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS;
  * none: all but those of growth, which take long (with `--plots` these too); `growth`: all of these.
+ * Those of hours run where they are named, for `--minutes=N` (60) at `--per-second=N` jobs (200).
  * `--plots` puts the results into docs/performance.md and its plots, in place of what these benchmarks
  * gave before.
  * Ends with 1 when a benchmark failed, which is not the same as a goal that is not met.
@@ -10,7 +11,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BENCHMARKS, type Benchmark } from "./benchmarks.js";
-import { FULL, QUICK } from "./effort.js";
+import { FULL, QUICK, type Effort } from "./effort.js";
 import { Ground } from "./ground.js";
 import { Missing } from "./missing.js";
 import { nowMs } from "./measure.js";
@@ -23,9 +24,11 @@ const PUBLISHED = join(ROOT, "docs/plots/results.json");
 
 async function main(args: readonly string[]): Promise<void> {
   const [quick, plots] = [args.includes("--quick"), args.includes("--plots")];
-  const names = args.filter((arg) => arg !== "--quick" && arg !== "--plots");
-  const chosen = plots && names.length === 0 ? BENCHMARKS : choose(names);
-  const ground = new Ground(quick ? QUICK : FULL);
+  const chosen = choose(
+    args.filter((arg) => !arg.startsWith("--")),
+    plots,
+  );
+  const ground = new Ground(effortOf(args, quick ? QUICK : FULL));
   process.on("SIGINT", () => {
     void ground.close().finally(() => process.exit(130));
   });
@@ -61,9 +64,23 @@ function publish(report: Report): void {
   if (made.status !== 0) throw new Error("the plots were not made: npm run docs");
 }
 
+/** @throws Error for a flag that there is not. */
+function effortOf(args: readonly string[], effort: Effort): Effort {
+  let { hours } = effort;
+  for (const flag of args.filter((arg) => arg.startsWith("--"))) {
+    const [, name, value = ""] = /^--(minutes|per-second)=([1-9]\d*)$/.exec(flag) ?? [];
+    if (name === "minutes") hours = { ...hours, minutes: Number(value) };
+    else if (name === "per-second") hours = { ...hours, perSecond: Number(value) };
+    else if (flag !== "--quick" && flag !== "--plots")
+      throw new Error(`no flag ${flag}; there are --quick, --plots, --minutes=N, --per-second=N`);
+  }
+  return { ...effort, hours };
+}
+
 /** @throws Error for a name that no benchmark has. */
-function choose(names: readonly string[]): readonly Benchmark[] {
-  const ofGrowth = ({ name }: Benchmark): boolean => name.startsWith("growth-");
+function choose(names: readonly string[], plots: boolean): readonly Benchmark[] {
+  const ofGrowth = ({ name, onlyByName = false }: Benchmark): boolean =>
+    name.startsWith("growth-") && !onlyByName;
   const unknown = names.filter(
     (name) => name !== "growth" && !BENCHMARKS.some((benchmark) => benchmark.name === name),
   );
@@ -71,7 +88,10 @@ function choose(names: readonly string[]): readonly Benchmark[] {
     const known = BENCHMARKS.map(({ name }) => name).join(", ");
     throw new Error(`no benchmark is named ${unknown.join(", ")}; there are ${known}, growth`);
   }
-  if (names.length === 0) return BENCHMARKS.filter((benchmark) => !ofGrowth(benchmark));
+  if (names.length === 0)
+    return BENCHMARKS.filter(
+      (benchmark) => benchmark.onlyByName !== true && (plots || !ofGrowth(benchmark)),
+    );
   return BENCHMARKS.filter(
     (benchmark) =>
       names.includes(benchmark.name) || (names.includes("growth") && ofGrowth(benchmark)),

@@ -9,6 +9,14 @@ export interface Series {
   readonly rounds: readonly number[];
   /** Of a step of something that grows: its place in a plot. */
   readonly at?: Step;
+  /** Of a figure that was taken again and again: its rounds are the points of a line. */
+  readonly along?: Along;
+}
+
+export interface Along {
+  readonly line: string;
+  /** From one round to the next, and from the start to the first; the unit is the plot's. */
+  readonly every: number;
 }
 
 export interface Step {

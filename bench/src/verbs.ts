@@ -1,6 +1,6 @@
 /** What an actor does with its peer when asked; each checks its own work, since a figure of jobs that were not run means nothing. */
 import { nowMs, pause, until } from "./measure.js";
-import { input, type Peer } from "./peers/peer.js";
+import { input, type Life, type Peer } from "./peers/peer.js";
 
 const IN_FLIGHT = 64;
 const BULK = 1_000;
@@ -22,6 +22,9 @@ export function verbsOf(peer: Peer, tell: (run: { n: number; at: number }) => vo
     /** @returns µs of one job's life, of jobs with an input of `bytes`, together about `total` bytes. */
     lifeWith: (bytes: number, total: number): Promise<number> => lifeWith(peer, bytes, total),
     latencies: (count: number): Promise<number[]> => latencies(peer, count),
+    /** @returns what became of `count` jobs, submitted at an even pace whatever the answers take. */
+    steady: (first: number, count: number, perSecond: number) =>
+      steady(peer, first, count, perSecond),
     /** @returns when the submit was called and answered, ms of the shared clock. */
     async submitOne(n: number): Promise<{ called: number; answered: number }> {
       const called = nowMs();
@@ -83,6 +86,25 @@ async function submitCount(peer: Peer, count: number, template?: string): Promis
   const tookMs = nowMs() - began;
   await expectRecorded(peer, before + count);
   return (count / tookMs) * 1_000;
+}
+
+async function steady(peer: Peer, first: number, count: number, perSecond: number) {
+  if (peer.life === undefined) throw new Error("this peer can't tell of a job's end");
+  const began = nowMs();
+  const lives: Promise<Life | { readonly failed: unknown }>[] = [];
+  while (lives.length < count) {
+    if (lives.length >= ((nowMs() - began) / 1_000) * perSecond) await pause(1);
+    else
+      lives.push(peer.life(input(first + lives.length)).catch((failed: unknown) => ({ failed })));
+  }
+  const times = { called: [] as number[], answered: [] as number[], ended: [] as number[] };
+  for (const life of await Promise.all(lives)) {
+    if ("failed" in life) throw life.failed;
+    times.called.push(life.called);
+    times.answered.push(life.answered);
+    times.ended.push(life.ended);
+  }
+  return times;
 }
 
 async function lanes(lane: () => Promise<void>): Promise<void> {

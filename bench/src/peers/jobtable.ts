@@ -3,9 +3,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createJobtable, task } from "../../../dist/index.js";
 import { pause, nowMs } from "../measure.js";
-import { given, type Input, type Peer, type Place } from "./peer.js";
+import { given, type Input, type Life, type Peer, type Place } from "./peer.js";
 
 const OUT_OF_REACH = 1_000_000_000;
+/** A job that takes longer is taken for lost. */
+const PATIENCE_MS = 120_000;
 
 type Opened = ReturnType<typeof openJobtable>;
 
@@ -73,6 +75,15 @@ export async function open(place: Place): Promise<Peer> {
         ends.push(jobtable.cancel(id));
       }
       await Promise.all(ends);
+    },
+    async life(received): Promise<Life> {
+      const called = nowMs();
+      const job = await jobtable.submit("noop", received);
+      const answered = nowMs();
+      const last = await jobtable.wait(job, { timeoutMs: PATIENCE_MS });
+      if (last?.status !== "succeeded")
+        throw new Error(`job ${job.jobId} is ${last?.status ?? "not known"}`);
+      return { called, answered, ended: nowMs() };
     },
     close: () => jobtable.stop(),
   };

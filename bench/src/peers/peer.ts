@@ -42,7 +42,16 @@ export interface Peer {
   wipe(): Promise<void>;
   /** @param perSecond as fast as it goes when 0. Ends jobs that wait. The product alone. */
   cancel?(ids: readonly string[], perSecond: number): Promise<void>;
+  /** From the call of a submit to the news of its end. @throws where it did not succeed. The product alone. */
+  life?(input: Input): Promise<Life>;
   close(): Promise<void>;
+}
+
+/** ms of the shared clock. */
+export interface Life {
+  readonly called: number;
+  readonly answered: number;
+  readonly ended: number;
 }
 
 export type OpenPeer = (place: Place) => Promise<Peer>;

@@ -1,7 +1,7 @@
 /** One line for each kind of what was measured, over the steps of what grows; a bar at each step reaches from its smallest round to its largest. */
 import { median } from "../measure.js";
 import { show } from "../report.js";
-import { linear, logarithmic, short, stepped, type Scale } from "./scale.js";
+import { even, linear, logarithmic, short, stepped, type Scale } from "./scale.js";
 import { element, LINES, svg, text } from "./svg.js";
 
 export interface Point {
@@ -20,6 +20,8 @@ export interface LinePlot {
   /** With the unit where it has one. */
   readonly xName: string;
   readonly xUnit?: string;
+  /** Default: a mark for each step, in powers of ten. */
+  readonly xScale?: "even";
   readonly yUnit: string;
   readonly yScale: "linear" | "log";
   readonly lines: readonly Line[];
@@ -34,6 +36,10 @@ const INSET = 24;
 /** The first row of the legend, and from one to the next. */
 const LEGEND = 68;
 const LEGEND_ROW = 18;
+/** Of the points of a line, in words. */
+const MOST_SAID = 12;
+/** More points than this stand close to each other. */
+const FEW = 20;
 
 interface Drawn {
   readonly x: number;
@@ -49,7 +55,7 @@ export function linePlot(plot: LinePlot): string {
   }));
   const top = LEGEND + LEGEND_ROW * (lines.length + 1);
   const all = lines.flatMap(({ points }) => points);
-  const xs = stepped(all.map(({ x }) => x));
+  const xs = (plot.xScale === "even" ? even : stepped)(all.map(({ x }) => x));
   const values = all.flatMap(({ least, most }) => [least, most]);
   const ys = plot.yScale === "log" ? logarithmic(values, 10) : linear(values);
   const x = (value: number): number => LEFT + INSET + xs.at(value) * (RIGHT - LEFT - 2 * INSET);
@@ -82,10 +88,18 @@ function described(
   lines: readonly { readonly name: string; readonly points: readonly Drawn[] }[],
 ): string {
   const said = lines.map(({ name, points }) => {
-    const figures = points.map((point) => `${short(point.x, xUnit)}: ${show(point.middle)}`);
+    const figures = fewOf(points).map((point) => `${short(point.x, xUnit)}: ${show(point.middle)}`);
     return `${name}, ${yUnit}: ${figures.join("; ")}.`;
   });
   return said.length === 0 ? "Not measured yet." : said.join(" ");
+}
+
+/** Nobody wants to hear of each minute: the first, the last and some between. */
+function fewOf<Item>(items: readonly Item[]): readonly Item[] {
+  if (items.length <= MOST_SAID) return items;
+  const step = (items.length - 1) / (MOST_SAID - 1);
+  const places = Array.from({ length: MOST_SAID }, (_, index) => Math.round(index * step));
+  return items.filter((_, index) => places.includes(index));
 }
 
 function axes(
@@ -136,13 +150,14 @@ function curve(
   if (points.length === 0) return [];
   const path = points.map((point) => `${x(point.x).toFixed(1)},${y(point.middle).toFixed(1)}`);
   const stroke = `line${String(index)}`;
+  const radius = points.length > FEW ? 2 : 4;
   return [
     element("polyline", { class: `line ${stroke}`, points: path.join(" ") }),
     ...points.flatMap((point) => {
       const at = x(point.x);
       return [
         element("line", { class: stroke, x1: at, x2: at, y1: y(point.least), y2: y(point.most) }),
-        element("circle", { class: `dot${String(index)}`, cx: at, cy: y(point.middle), r: 4 }),
+        element("circle", { class: `dot${String(index)}`, cx: at, cy: y(point.middle), r: radius }),
       ];
     }),
   ];

@@ -11,6 +11,8 @@ const FILES = [
   "payload.svg",
   "waits.svg",
   "waits-memory.svg",
+  "hours.svg",
+  "hours-size.svg",
 ];
 
 function report(results: readonly Result[], quick = false): Report {
@@ -150,6 +152,24 @@ it("keeps milliseconds and memory of waits apart", () => {
   ]);
   expect(drawn("waits.svg", waits)).toContain("ends, ms: 100: 5.00. bare, ms: 100: 4.00.");
   expect(drawn("waits-memory.svg", waits)).toContain("memory, KiB: 100: 11.0.</desc>");
+});
+
+it("draws samples over time at even distances, and tells of some of them", () => {
+  const rounds = Array.from({ length: 60 }, (_, minute) => minute + 10);
+  const along = { line: "submit p50", every: 1 };
+  const hours = ran("growth-hours", [
+    row({ name: "jobtable", rounds, along }, null, null, "ms"),
+    row({ name: "jobtable", rounds: [1.1] }, null, { atMost: 1.2 }, "times"),
+  ]);
+  const svg = drawn("hours.svg", hours);
+  expectWellFormed(svg);
+  const xs = [...svg.matchAll(/cx="([\d.]+)"/g)].map(([, x]) => Number(x));
+  expect(xs).toHaveLength(60);
+  expect((xs[59] ?? 0) - (xs[30] ?? 0)).toBeCloseTo((xs[29] ?? 0) - (xs[0] ?? 0), 0);
+  expect(svg).toContain("submit p50, ms: 1: 10.0; 6: 15.0;");
+  expect(svg).toContain("60: 69.0.</desc>");
+  expect(svg).toMatch(/<polyline [^>]*fill="none"/);
+  expect(tables([report([hours])])).toContain("| growth-hours | work |");
 });
 
 it("replaces what a later run has as well, and drops a run of which nothing is left", () => {

@@ -3,6 +3,7 @@
  * also where nothing was measured yet, and the table. Pure: the same runs give the same text.
  */
 import { listed, table, type Report, type Result } from "../report.js";
+import type { Series } from "../row.js";
 import { goalPlot } from "./goal-plot.js";
 import { linePlot, type Line, type LinePlot, type Point } from "./line-plot.js";
 
@@ -10,6 +11,8 @@ type Drawing = Omit<LinePlot, "lines" | "subtitle"> & {
   readonly file: string;
   readonly benchmark: string;
 };
+
+const OVER_TIME = { xName: "minutes since the start", xScale: "even" } as const;
 
 const DRAWINGS: readonly Drawing[] = [
   {
@@ -53,10 +56,28 @@ const DRAWINGS: readonly Drawing[] = [
     yUnit: "KiB",
     yScale: "linear",
   },
+  {
+    file: "hours.svg",
+    benchmark: "growth-hours",
+    title: "From the submit of a job, over an hour of them",
+    ...OVER_TIME,
+    yUnit: "ms",
+    yScale: "log",
+  },
+  {
+    file: "hours-size.svg",
+    benchmark: "growth-hours",
+    title: "What the store and the processes hold, over an hour",
+    ...OVER_TIME,
+    yUnit: "MiB",
+    yScale: "log",
+  },
 ];
 
 const isGoal = (name: string): boolean => /^P\d/.test(name);
-const isGrowth = (name: string): boolean => name.startsWith("growth-");
+/** Shown by plots alone; hours have goals as well. */
+const isGrowth = (name: string): boolean =>
+  name.startsWith("growth-") && !name.startsWith("growth-hours");
 
 /** The runs with another one: it takes the place of those benchmarks that it has as well. */
 export function withRun(runs: readonly Report[], fresh: Report): Report[] {
@@ -92,13 +113,20 @@ function linesOf(results: readonly Result[], benchmark: string, unit: string): L
     if (result.name !== benchmark || result.kind !== "ran") continue;
     for (const row of result.rows.filter((each) => each.unit === unit))
       for (const series of [row.product, row.peer]) {
-        if (series?.at === undefined) continue;
-        const { line, x } = series.at;
-        const points = lines.get(line) ?? new Map<number, Point>();
-        lines.set(line, points.set(x, { x, rounds: series.rounds }));
+        for (const { line, ...point } of series === null ? [] : pointsOf(series)) {
+          const points = lines.get(line) ?? new Map<number, Point>();
+          lines.set(line, points.set(point.x, point));
+        }
       }
   }
   return [...lines].map(([name, points]) => ({ name, points: [...points.values()] }));
+}
+
+function pointsOf({ at, along, rounds }: Series): (Point & { readonly line: string })[] {
+  if (at !== undefined) return [{ ...at, rounds }];
+  if (along === undefined) return [];
+  const { line, every } = along;
+  return rounds.map((value, index) => ({ line, x: (index + 1) * every, rounds: [value] }));
 }
 
 /** On what the chosen benchmarks ran, and when. */

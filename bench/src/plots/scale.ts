@@ -24,6 +24,13 @@ function roundStep(least: number): number {
   return power * ([1, 2, 5].find((factor) => factor * power >= least) ?? 10);
 }
 
+/** From 0 to the last step, with round marks on the way. */
+export function even(steps: readonly number[]): Scale {
+  const last = Math.max(1, ...steps);
+  const { ticks } = linear([last]);
+  return { at: (value) => value / last, ticks: ticks.filter((tick) => tick <= last) };
+}
+
 /** Powers of `base` around all values above 0. What is below the lowest of them stands there. */
 export function logarithmic(values: readonly number[], base: number): Scale {
   const powers = values

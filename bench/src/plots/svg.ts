@@ -18,18 +18,30 @@ export interface Sheet {
 /** Lines differ by colour and by dash: `line0`, `dot0` and on. */
 export const LINES = 4;
 
-const STYLE = `
-  text { font: 12px system-ui, sans-serif; fill: #24292f; }
-  .title { font-size: 16px; font-weight: 600; }
-  .soft { fill: #57606a; }
-  .ground { fill: #ffffff; }
-  .grid { stroke: #d8dee4; }
-  .axis { stroke: #57606a; }
-  .line { fill: none; stroke-width: 2; }
-  .line0 { stroke: #0969da; } .dot0 { fill: #0969da; }
-  .line1 { stroke: #bc4c00; stroke-dasharray: 7 4; } .dot1 { fill: #bc4c00; }
-  .line2 { stroke: #1a7f37; stroke-dasharray: 2 4; } .dot2 { fill: #1a7f37; }
-  .line3 { stroke: #8250df; stroke-dasharray: 9 3 2 3; } .dot3 { fill: #8250df; }
+/**
+ * How classes look on light ground: attributes of the elements, so that what knows no CSS shows the
+ * same. The style sheet goes before attributes, and has what is different on dark ground.
+ */
+const LOOKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  title: { "font-size": "16", "font-weight": "600" },
+  soft: { fill: "#57606a" },
+  ground: { fill: "#ffffff" },
+  grid: { stroke: "#d8dee4" },
+  axis: { stroke: "#57606a" },
+  line: { fill: "none", "stroke-width": "2" },
+  line0: { stroke: "#0969da" },
+  line1: { stroke: "#bc4c00", "stroke-dasharray": "7 4" },
+  line2: { stroke: "#1a7f37", "stroke-dasharray": "2 4" },
+  line3: { stroke: "#8250df", "stroke-dasharray": "9 3 2 3" },
+  dot0: { fill: "#0969da" },
+  dot1: { fill: "#bc4c00" },
+  dot2: { fill: "#1a7f37" },
+  dot3: { fill: "#8250df" },
+};
+
+const INK = `font-family="system-ui, sans-serif" font-size="12" fill="#24292f"`;
+
+const DARK_STYLE = `
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; }
     .soft { fill: #9198a1; }
@@ -56,7 +68,10 @@ export function escaped(text: string): string {
 
 /** An element without children. Numbers are rounded, so that the same figures give the same text. */
 export function element(name: string, attributes: Readonly<Record<string, string | number>>) {
-  const written = Object.entries(attributes).map(
+  let drawn = attributes;
+  for (const look of String(attributes["class"] ?? "").split(" "))
+    drawn = { ...drawn, ...LOOKS[look] };
+  const written = Object.entries(drawn).map(
     ([key, value]) =>
       ` ${key}="${typeof value === "number" ? String(Number(value.toFixed(1))) : escaped(value)}"`,
   );
@@ -70,10 +85,10 @@ export function text(words: string, attributes: Readonly<Record<string, string |
 export function svg({ width, height, title, subtitle, description, body }: Sheet): string {
   const size = `width="${String(width)}" height="${String(height)}"`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="0 0 ${String(width)} ${String(height)}" role="img" aria-labelledby="title desc">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="0 0 ${String(width)} ${String(height)}" ${INK} role="img" aria-labelledby="title desc">`,
     `<title id="title">${escaped(title)}</title>`,
     `<desc id="desc">${escaped(description)}</desc>`,
-    `<style>${STYLE}</style>`,
+    `<style>${DARK_STYLE}</style>`,
     element("rect", { class: "ground", width, height }),
     text(title, { class: "title", x: 16, y: 26 }),
     text(subtitle, { class: "soft", x: 16, y: 44 }),
