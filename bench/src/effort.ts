@@ -52,16 +52,16 @@ export const FULL: Effort = {
 };
 
 export const QUICK: Effort = {
-  rounds: 2,
+  rounds: 1,
   submitMs: 500,
   httpSeconds: 1,
-  drainJobs: 5_000,
-  latencyJobs: 40,
-  waiters: 2_000,
+  drainJobs: 3_000,
+  latencyJobs: 20,
+  waiters: 1_000,
   waiterRounds: 1,
-  terminalRows: 100_000,
-  idleSeconds: 8,
-  memoryJobs: 60_000,
+  terminalRows: 50_000,
+  idleSeconds: 5,
+  memoryJobs: 40_000,
   tableSizes: [0, 10_000, 50_000],
   payloadBytes: [100, 10_000, 1_000_000, 10_000_000],
   waiterCounts: [100, 1_000],

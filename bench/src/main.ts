@@ -2,7 +2,7 @@
  * `npm run bench -- [name...] [--quick] [--plots]`: runs product and peers in turn on this machine,
  * prints a table, and writes bench/results.json and bench/results.md. Names are those of BENCHMARKS;
  * none: all but those of growth, which take long (with `--plots` these too); `growth`: all of these.
- * Those of hours run where they are named, for `--minutes=N` (60) at `--per-second=N` jobs (200).
+ * Those of hours run with `all` and where they are named, for `--minutes=N` (60) at `--per-second=N` jobs (200).
  * `--plots` puts the results into docs/performance.md and its plots, in place of what these benchmarks
  * gave before.
  * Ends with 1 when a benchmark failed, which is not the same as a goal that is not met.
@@ -82,12 +82,16 @@ function choose(names: readonly string[], plots: boolean): readonly Benchmark[] 
   const ofGrowth = ({ name, onlyByName = false }: Benchmark): boolean =>
     name.startsWith("growth-") && !onlyByName;
   const unknown = names.filter(
-    (name) => name !== "growth" && !BENCHMARKS.some((benchmark) => benchmark.name === name),
+    (name) =>
+      name !== "growth" &&
+      name !== "all" &&
+      !BENCHMARKS.some((benchmark) => benchmark.name === name),
   );
   if (unknown.length > 0) {
     const known = BENCHMARKS.map(({ name }) => name).join(", ");
-    throw new Error(`no benchmark is named ${unknown.join(", ")}; there are ${known}, growth`);
+    throw new Error(`no benchmark is named ${unknown.join(", ")}; there are ${known}, growth, all`);
   }
+  if (names.includes("all")) return BENCHMARKS;
   if (names.length === 0)
     return BENCHMARKS.filter(
       (benchmark) => benchmark.onlyByName !== true && (plots || !ofGrowth(benchmark)),
