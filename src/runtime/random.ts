@@ -1,5 +1,6 @@
 /** The chance port: everything random takes a `Random`; simulations pass a seeded one. */
 import { randomBytes, randomUUID } from "node:crypto";
+import { monotonicFactory } from "ulid";
 import type { Clock } from "./clock.js";
 
 export interface Random {
@@ -27,45 +28,13 @@ export function systemRandom(): Random {
   };
 }
 
-/** Crockford's base 32, two digits at a time. */
-const DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const PAIRS = Array.from(
-  { length: 1_024 },
-  (_, n) => DIGITS.charAt(n >> 5) + DIGITS.charAt(n & 31),
-);
-
 /**
  * Makes 26-character ULIDs that only ever grow within this process, also when the clock steps back
- * (https://github.com/ulid/spec, "Monotonicity"). Of a millisecond's first the lower half of the
- * chance part is drawn from half of its range, so that counting up never carries beyond it.
+ * (https://github.com/ulid/spec, "Monotonicity").
  */
 export function idSource(clock: Clock, random: Random): () => string {
-  const draw = (bits: number): number => Math.floor(random.unit() * 2 ** bits);
-  let lastMs = -1;
-  /** The time, and the upper half of the chance part. */
-  let head = "";
-  /** Its lower half, of 40 bits. */
-  let tail = 0;
-  return () => {
-    const nowMs = Math.max(0, Math.floor(clock.nowMs()));
-    if (nowMs > lastMs) {
-      lastMs = nowMs;
-      head = base32(nowMs, 5) + base32(draw(20), 2) + base32(draw(20), 2);
-      tail = draw(19) * 2 ** 20 + draw(20);
-    } else tail += 1;
-    return head + base32(tail, 4);
-  };
-}
-
-/** The lowest digits of a whole number >= 0. */
-function base32(value: number, pairs: number): string {
-  let text = "";
-  let rest = value;
-  for (let pair = 0; pair < pairs; pair += 1) {
-    text = (PAIRS[rest % 1_024] ?? "") + text;
-    rest = Math.floor(rest / 1_024);
-  }
-  return text;
+  const next = monotonicFactory(() => random.unit());
+  return () => next(clock.nowMs());
 }
 
 /** `worker-<8 hex>`. */

@@ -125,9 +125,7 @@ function normalizeArray(value: readonly unknown[], walk: Walk): unknown {
   let copy: unknown[] | null = null;
   for (let index = 0; index < value.length; index += 1) {
     const before = value[index];
-    const after = isLeaf(before, walk)
-      ? before
-      : normalizeChild(String(index), value, before, walk);
+    const after = normalizeChild(String(index), value, before, walk);
     if (after !== before) copy ??= value.slice(0, index);
     copy?.push(after);
   }
@@ -140,21 +138,12 @@ function normalizeRecord(value: object, walk: Walk): unknown {
   let position = 0;
   for (const [key, before] of entries) {
     walk.leastBytes += key.length + 3;
-    const after = isLeaf(before, walk) ? before : normalizeChild(key, value, before, walk);
+    const after = normalizeChild(key, value, before, walk);
     if (after !== before) copy ??= new Map(entries.slice(0, position));
     copy?.set(key, after);
     position += 1;
   }
   return copy === null ? value : Object.fromEntries(copy);
-}
-
-/** The common leaves, without the cost of a path. False also where the size is passed: the walk then refuses it by name. */
-function isLeaf(value: unknown, walk: Walk): boolean {
-  if (typeof value === "string") walk.leastBytes += value.length + 2;
-  else if (value === null || typeof value === "boolean" || Number.isFinite(value))
-    walk.leastBytes += 1;
-  else return false;
-  return walk.leastBytes <= walk.maxBytes;
 }
 
 function normalizeChild(key: string, parent: object, child: unknown, walk: Walk): unknown {
