@@ -4,8 +4,9 @@
  * and lower bound; then each element's length and bytes, or -1 for null. Nothing needs quotes, and
  * large texts are copied once.
  *
- * A column that is the same default for all rows is sent as an empty array: `unnest` fills the
- * shorter ones with null, and the statement puts the default in.
+ * A column that is the same default for all rows is sent as an empty array, one that is the same for
+ * all rows as an array of one: `unnest` fills the shorter ones with null, and the statement puts the
+ * default in, or the one.
  */
 
 const TEXT_OID = 25;
@@ -54,6 +55,12 @@ export function float8Array(numbers: readonly (number | null)[]): Buffer {
 /** The values, or none where all of them are `fallback`. */
 export function unlessAll<T>(values: readonly T[], fallback: T): readonly T[] {
   return values.every((value) => value === fallback) ? [] : values;
+}
+
+/** The values, or the first alone where all of them are like it. */
+export function once<T>(values: readonly T[]): readonly T[] {
+  const first = values.slice(0, 1);
+  return values.every((value) => value === first[0]) ? first : values;
 }
 
 function fixedArray(

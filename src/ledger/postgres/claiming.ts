@@ -1,10 +1,12 @@
 /** What workers call besides settle: the claim, and the beat that keeps it. */
 import type { ClaimedJob, ClaimRequest, HeartbeatAnswer, JobBeat, WorkerBeat } from "../ledger.js";
-import { AFTER_JOB, inOrderOfClaims, text } from "../sql/rows.js";
+import { CLAIMED_COLUMNS, inOrderOfClaims, text } from "../sql/rows.js";
 import { int4Array, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
-import { chunkSize, toJob } from "./rows.js";
+import { chunkSize, toClaimedJob } from "./rows.js";
 import type { RunStatement } from "./session.js";
+
+const PAYLOAD = CLAIMED_COLUMNS.length;
 
 export async function claim(
   { run, changes }: Means,
@@ -14,7 +16,7 @@ export async function claim(
   if (size === 0 || tasks.length === 0) return [];
   const rows = await run("claim", [workerId, textArray(tasks), size, ...changes.telling(false)]);
   const claimed = rows
-    .map((row) => ({ job: toJob(row), payloadJson: text(row[AFTER_JOB]) }))
+    .map((row) => ({ job: toClaimedJob(row, workerId), payloadJson: text(row[PAYLOAD]) }))
     .sort((a, b) => inOrderOfClaims(a.job, b.job));
   changes.made(
     claimed.map(({ job }) => job.jobId),

@@ -1,5 +1,6 @@
 /** How this ledger's statements read columns, and how their cells, which are all texts, are read. */
 import {
+  CLAIMED_COLUMNS,
   JOB_COLUMNS,
   rowReader,
   unreadable,
@@ -26,6 +27,8 @@ export const asMs = (time: string): string => `round(date_part('epoch', ${time})
 
 /** The columns of a job as `toJob` reads them. @param from the table's name in the statement. */
 export const jobColumns = (from: string): string => columnsOf(JOB_COLUMNS, from).join(", ");
+/** What a claim answers of a job, as `toClaimedJob` reads it: each cell is a text to write and to read. */
+export const claimedColumns = (from: string): string => columnsOf(CLAIMED_COLUMNS, from).join(", ");
 /** The columns of a worker as `toWorker` reads them. */
 export const workerColumns = (from: string): string => columnsOf(WORKER_COLUMNS, from).join(", ");
 
@@ -81,4 +84,4 @@ export function numberOrNull(cell: Cell | undefined): number | null {
 
 export const cellReader: CellReader = { number, time: number };
 
-export const { toJob, toWorker } = rowReader(cellReader);
+export const { toJob, toClaimedJob, toWorker } = rowReader(cellReader);

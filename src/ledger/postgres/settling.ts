@@ -4,32 +4,26 @@ import { TRANSITIONS, type Status } from "../../job/state.js";
 import { attemptMessage } from "../../job/transition.js";
 import type { Settlement } from "../ledger.js";
 import { textOrNull, toStatus } from "../sql/rows.js";
-import { float8Array, int4Array, textArray, unlessAll } from "./arrays.js";
+import { float8Array, int4Array, once, textArray, unlessAll } from "./arrays.js";
 import type { Means } from "./changes.js";
 import { number, storableAgeMs, type Row } from "./rows.js";
-
-interface Placed {
-  readonly settlement: Settlement;
-  /** Where it stands in the call. */
-  readonly place: number;
-}
 
 export async function settle(
   { run, changes }: Means,
   settlements: readonly Settlement[],
 ): Promise<(Status | null)[]> {
   const statuses = settlements.map((): Status | null => null);
-  for (const round of roundsOf(settlements)) {
-    const jobIds = round.map(({ settlement }) => settlement.jobId);
+  for (const places of roundsOf(settlements)) {
+    const round = places.map((place) => present(settlements, place));
+    const jobIds = round.map(({ jobId }) => jobId);
     const telling = changes.tellingOf(jobIds, round.some(goesBack));
-    const [row] = await run("settle", settleValues(round, telling));
+    const [row] = await run("settle", settleValues(round, jobIds, telling));
     const changed: string[] = [];
     let work = false;
     for (const [at, status] of statusesOf(round, row).entries()) {
-      const placed = round[at];
-      if (status === null || placed === undefined) continue;
-      statuses[placed.place] = status;
-      changed.push(placed.settlement.jobId);
+      if (status === null) continue;
+      statuses[present(places, at)] = status;
+      changed.push(present(jobIds, at));
       work ||= status === "queued";
     }
     changes.made(changed, work);
@@ -41,56 +35,66 @@ export async function settle(
  * What each of a round has become. @param row how many happened, and, where not all of them led where
  * their event leads, a JSON object of the statuses by id.
  */
-function statusesOf(round: readonly Placed[], row: Row | undefined): (Status | null)[] {
+function statusesOf(round: readonly Settlement[], row: Row | undefined): (Status | null)[] {
   if (number(row?.[0]) === 0) return round.map(() => null);
   const some = textOrNull(row?.[1] ?? null);
-  if (some === null) return round.map(({ settlement }) => TRANSITIONS[settlement.end.event].to);
+  if (some === null) return round.map(({ end }) => TRANSITIONS[end.event].to);
   const byId = new Map(Object.entries(JSON.parse(some) as Record<string, string>));
-  return round.map(({ settlement }) => {
-    const status = byId.get(settlement.jobId);
+  return round.map(({ jobId }) => {
+    const status = byId.get(jobId);
     return status === undefined ? null : toStatus(status);
   });
 }
 
 /**
- * Rounds in which no job occurs twice: of several ends of one job the first comes first, and the
- * statement need not choose.
+ * The places of the call in rounds, ascending by id, in which no job occurs twice: of several ends of
+ * one job the first comes first, and the statement need not choose.
  */
-function roundsOf(settlements: readonly Settlement[]): Placed[][] {
-  const rounds: Placed[][] = [];
-  const used = new Map<string, number>();
-  for (const [place, settlement] of settlements.entries()) {
-    const round = used.get(settlement.jobId) ?? 0;
-    used.set(settlement.jobId, round + 1);
-    (rounds[round] ??= []).push({ settlement, place });
+function roundsOf(settlements: readonly Settlement[]): number[][] {
+  const idAt = (place: number): string => present(settlements, place).jobId;
+  const order = settlements
+    .map((_, place) => place)
+    .sort((a, b) => (idAt(a) < idAt(b) ? -1 : idAt(a) === idAt(b) ? 0 : 1));
+  const rounds: number[][] = [];
+  let before: string | null = null;
+  let round = 0;
+  for (const place of order) {
+    const jobId = idAt(place);
+    round = jobId === before ? round + 1 : 0;
+    before = jobId;
+    (rounds[round] ??= []).push(place);
   }
-  for (const round of rounds)
-    round.sort((a, b) => (a.settlement.jobId < b.settlement.jobId ? -1 : 1));
   return rounds;
 }
 
+function present<T>(values: readonly T[], at: number): T {
+  const value = values[at];
+  if (value === undefined) throw new Error(`there is nothing at ${String(at)} of a settle`);
+  return value;
+}
+
 function settleValues(
-  round: readonly Placed[],
+  round: readonly Settlement[],
+  jobIds: readonly string[],
   [channel, messages]: readonly [string, readonly string[]],
 ): unknown[] {
-  const of = round.map(({ settlement }) => settlement);
   return [
-    textArray(of.map(({ jobId }) => jobId)),
-    int4Array(of.map(({ attempt }) => attempt)),
-    textArray(of.map(({ workerId }) => workerId)),
-    textArray(of.map(({ end }) => end.event)),
-    textArray(unlessAll(of.map(resultJson), null)),
-    textArray(unlessAll(of.map(errorMessage), null)),
-    float8Array(unlessAll(of.map(msOf), null)),
+    textArray(jobIds),
+    int4Array(once(round.map(({ attempt }) => attempt))),
+    textArray(once(round.map(({ workerId }) => workerId))),
+    textArray(once(round.map(({ end }) => end.event))),
+    textArray(unlessAll(round.map(resultJson), null)),
+    textArray(unlessAll(round.map(errorMessage), null)),
+    float8Array(unlessAll(round.map(msOf), null)),
     round.length,
     channel,
     textArray(messages),
-    textArray(unlessAll(of.map(keptMessage), null)),
+    textArray(unlessAll(round.map(keptMessage), null)),
   ];
 }
 
-function goesBack({ settlement }: Placed): boolean {
-  return settlement.end.event === "retry" || settlement.end.event === "release";
+function goesBack({ end }: Settlement): boolean {
+  return end.event === "retry" || end.event === "release";
 }
 
 function resultJson({ end }: Settlement): string | null {

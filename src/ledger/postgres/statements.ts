@@ -17,7 +17,7 @@
  */
 import { MAX_ATTEMPT_ERRORS } from "../../job/limits.js";
 import { TRANSITIONS, type JobEvent } from "../../job/state.js";
-import { asMs, jobColumns } from "./rows.js";
+import { asMs, claimedColumns, jobColumns } from "./rows.js";
 
 export interface Statement {
   readonly name: string;
@@ -109,22 +109,23 @@ const CLAIM = `
     SELECT job.job_id FROM quotas g
     CROSS JOIN LATERAL (SELECT job_id ${DUE_IN_GROUP} AND attempt < max_attempts
       ORDER BY run_at, job_id LIMIT g.quota FOR UPDATE SKIP LOCKED) AS job
-  ), claimed AS (
-    UPDATE ${JOBS} j SET status = ${to("claim")}, worker_id = $1::text, attempt = attempt + 1,
-      started_at = ${NOW}, last_heartbeat = ${NOW}, error_message = NULL
-    WHERE j.job_id = any(array(SELECT job_id FROM taken))
-    RETURNING ${jobColumns("j")}, j.payload_json, j.job_id AS id
+  ), listed AS (SELECT count(*) AS n, array_agg(job_id) AS ids FROM taken), told AS (
+    SELECT pg_notify($4::text, $5::text || array_to_string(ids[at:at + ${String(IDS_PER_MESSAGE - 1)}], ','))
+    FROM listed, generate_series(1, n, ${String(IDS_PER_MESSAGE)}) AS at
   ), counted AS (
     UPDATE ${COUNTS} SET queued = queued - n, running = running + n
-    FROM (SELECT count(*) AS n FROM claimed) AS c WHERE only_row = 1 AND n > 0
-  ), changed AS (SELECT id AS job_id FROM claimed), ${told("changed", "$4", "$5")}
-  SELECT claimed.*, (SELECT count(*) FROM told) FROM claimed`;
+    FROM listed WHERE only_row = 1 AND n > 0
+  )
+  UPDATE ${JOBS} j SET status = ${to("claim")}, worker_id = $1::text, attempt = attempt + 1,
+    started_at = ${NOW}, last_heartbeat = ${NOW}, error_message = NULL
+  WHERE j.job_id = any((SELECT ids FROM listed)::text[]) AND (SELECT count(*) FROM told) >= 0
+  RETURNING ${claimedColumns("j")}, j.payload_json`;
 
 const BACK = `s.event IN ('retry', 'release')`;
 
 /**
  * $1 job_id text[] (ascending, each once), $2 attempt int4[], $3 worker_id text[], $4 event text[],
- * $5 result_json text[], $6 error_message text[], $7 float8[] (a retry's pause in ms; when a release's
+ * each of the three with one for all where it is the same; $5 result_json text[], $6 error_message text[], $7 float8[] (a retry's pause in ms; when a release's
  * claim was made, ms since the epoch); $8 how many; $9 channel,
  * $10 messages text[], $11 error_message text[] as it is kept of an attempt that was not the last, where
  * that is another. Answers how many happened, and their statuses by id where not all of them
@@ -151,10 +152,13 @@ const SETTLE = `
       attempt_errors = CASE WHEN s.event = 'retry' AND j.cancel_requested_at IS NULL
         THEN ${withAttemptError("j", "coalesce(s.kept_message, s.error_message)")}
         ELSE j.attempt_errors END
-    FROM unnest((SELECT $1::text[]), (SELECT $2::int4[]), (SELECT $3::text[]), (SELECT $4::text[]),
-        (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
-        (SELECT $11::text[]))
-      AS s (job_id, attempt, worker_id, event, result_json, error_message, ms, kept_message)
+    FROM (SELECT job_id, coalesce(attempt, ($2::int4[])[1]) AS attempt,
+        coalesce(worker_id, ($3::text[])[1]) AS worker_id, coalesce(event, ($4::text[])[1]) AS event,
+        result_json, error_message, ms, kept_message
+      FROM unnest((SELECT $1::text[]), (SELECT $2::int4[]), (SELECT $3::text[]), (SELECT $4::text[]),
+          (SELECT $5::text[]), (SELECT $6::text[]), (SELECT $7::float8[]),
+          (SELECT $11::text[]))
+        AS u (job_id, attempt, worker_id, event, result_json, error_message, ms, kept_message)) AS s
     WHERE ${listed("$1", "s", "s.worker_id")}
       AND (s.event <> 'release' OR ${asMs("j.started_at")} = s.ms)
       AND (s.event <> 'retry' OR j.attempt < j.max_attempts OR j.cancel_requested_at IS NOT NULL)
