@@ -3,6 +3,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { track } from "./children.js";
 import { Missing } from "./missing.js";
 import type { Place } from "./peers/peer.js";
 import type { Verbs } from "./verbs.js";
@@ -41,10 +42,14 @@ export function nodeFor(peer: string): string {
 }
 
 export async function startActor(peer: PeerName, place: Place): Promise<Actor> {
-  const child = fork(join(import.meta.dirname, "actor.js"), [peer, JSON.stringify(place)], {
-    execPath: nodeFor(peer),
-    execArgv: [],
-  });
+  const child = track(
+    fork(join(import.meta.dirname, "actor.js"), [peer, JSON.stringify(place)], {
+      execPath: nodeFor(peer),
+      execArgv: [],
+    }),
+    // Its server may have gone before it: then it would close its connections for ever.
+    "SIGKILL",
+  );
   const gone = once(child, "exit");
   let listener: (run: { readonly n: number; readonly at: number }) => void = () => undefined;
   let settle: ((message: Message) => void) | null = null;

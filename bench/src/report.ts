@@ -123,7 +123,7 @@ export function listed(values: Readonly<Record<string, string | number>>): strin
 export function page(report: Report): string {
   const { effort, quick } = report;
   const notes = quick
-    ? `A quick run, to see that all runs: ${String(effort.rounds)} short rounds, drains of ${String(effort.drainJobs)}, ${String(effort.waiters)} waiters, ${String(effort.terminalRows)} terminal rows, ${String(effort.idleSeconds)} s idle, ${String(effort.memoryJobs)} jobs for memory. Its figures settle nothing.`
+    ? `A quick run, to see that all runs: ${String(effort.rounds)} short round without a warm-up, drains of ${String(effort.drainJobs)}, ${String(effort.waiters)} waiters, ${String(effort.terminalRows)} terminal rows, ${String(effort.idleSeconds)} s idle, ${String(effort.memoryJobs)} jobs for memory. Its figures settle nothing.`
     : "";
   return `# Results
 

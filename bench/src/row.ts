@@ -60,13 +60,16 @@ export function meets(value: number, target: Target): boolean {
   return "atLeast" in target ? value >= target.atLeast : value <= target.atMost;
 }
 
-/** Runs all in turn, a warm-up that does not count and then `rounds` times; answers what each gave, round by round. */
+/**
+ * Runs all in turn, a warm-up that does not count and then `rounds` times; answers what each gave,
+ * round by round. A single round is to see that all runs: it has no warm-up.
+ */
 export async function inTurn<Value>(
   rounds: number,
   runs: readonly (() => Promise<Value>)[],
 ): Promise<Value[][]> {
   const values = runs.map((): Value[] => []);
-  for (let round = -1; round < rounds; round += 1)
+  for (let round = rounds > 1 ? -1 : 0; round < rounds; round += 1)
     for (const [index, run] of runs.entries()) {
       const value = await run();
       if (round >= 0) values[index]?.push(value);
