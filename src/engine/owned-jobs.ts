@@ -93,9 +93,8 @@ export class OwnedJobs {
     // Claimed again by ourselves: then the claim that we believed in had been lost.
     this.#owned.get(owned.claim.jobId)?.learn("lost");
     this.#owned.set(owned.claim.jobId, owned);
-    owned.unwatch = this.#ledger.watch(owned.claim.jobId, () => {
-      void this.#look(owned);
-    });
+    const hinted = (): void => void this.#look(owned);
+    owned.unwatch = this.#ledger.watch(owned.claim.jobId, hinted, owned.job);
   }
 
   /** Its handler has gone: news can't change its end any more. It is beaten for until `remove`. */

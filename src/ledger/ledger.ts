@@ -102,10 +102,10 @@ export interface Ledger {
   /**
    * Calls `onChange` after each change of that job that others can see (state, owner, cancel
    * request, eviction), by whichever process, and after every gap in which one may have been
-   * missed. It carries no data: look again with `get`. Subscribe first, then look. What a listener
-   * throws is dropped: it can break neither the ledger nor other listeners.
+   * missed. It carries no data: look again with `get`. Subscribe first, then look, unless `known` is the
+   * job as the caller has it: it hears of what differs. What a listener throws is dropped, and breaks nothing.
    */
-  watch(jobId: string, onChange: () => void): Unsubscribe;
+  watch(jobId: string, onChange: () => void, known?: Job): Unsubscribe;
 
   /** Calls `onWork` when a job may have become claimable, by whichever process. A hint: claim and see. */
   onWork(onWork: () => void): Unsubscribe;

@@ -54,7 +54,7 @@ export class Changes {
 
   constructor(ports: ChangesPorts) {
     this.#ports = ports;
-    this.#watchers = new Watchers((jobIds) => this.#lookAt(jobIds));
+    this.#watchers = new Watchers({ look: (jobIds) => this.#lookAt(jobIds) });
     this.#workSignal = new WorkSignal(ports.clock, () => {
       this.#sending = this.#send(changesPrefix(ports.origin, true)).catch((error: unknown) => {
         ports.logger.debug({ error: String(error) }, "could not tell others that there is work");

@@ -1,57 +1,129 @@
 /**
  * Who watches which job, and what was last seen of it from outside. Own changes are told at once, by
- * whoever made them. When another connection has changed something, all watched jobs are looked at,
- * some hundred at a time so that other calls pass between, and only those that differ are told. What
- * a listener throws is dropped: the change has been made, and the others must hear of it.
+ * whoever made them. When another connection has changed something, what has changed is looked at, if
+ * that can be told for less than a look at all that is watched costs; else all of it, some hundred at a
+ * time so that other calls pass between. Only what differs is told. What this process reads of a
+ * watched job by the way counts as a look: who subscribes looks, and need not be told to look again.
+ *
+ * What a listener throws is dropped: the change has been made, and the others must hear of it.
  */
 import type { Unsubscribe } from "../ledger.js";
 
 /** What a look finds of a job: differs when what others can see of it differs. */
 export type Look = number | string;
+export type LookOf = readonly [jobId: string, look: Look];
+
+/** What has changed since the last time it was asked for. */
+export interface Recent {
+  /** All that have ended since. */
+  readonly ended: Iterable<LookOf>;
+  /** All that run now. */
+  readonly running: Iterable<LookOf>;
+  /** Whether any were forgotten. */
+  readonly forgotten: boolean;
+}
+
+export interface WatchersPorts {
+  /** Answers for each job, in order. */
+  readonly look: (jobIds: readonly string[]) => Promise<readonly Look[]>;
+  /** Left out: only `look` can tell. */
+  readonly changes?: {
+    /** Null when it can't be told, or would be more than `limit` ended or running jobs. */
+    readonly recent: (limit: number) => Promise<Recent | null>;
+    readonly standing: (look: Look) => "queued" | "running" | "over";
+  };
+}
 
 /** Half a millisecond at SQLite's thread, some ms at a PostgreSQL server. */
-const LOOK_CHUNK = 500;
+export const LOOK_CHUNK = 500;
+/** So many rows take a few ms to be read and told; beyond them a look at all in chunks is kinder to others. */
+const MOST_RECENT = 4_096;
 
-type Listener = () => void;
+/** In a list of those of one job, in the order in which they came. */
+class Listener {
+  /** Null: has left. */
+  call: (() => void) | null;
+  previous: Listener | null;
+  /** Stays when it has left, for whoever is at it. */
+  next: Listener | null = null;
 
-interface Watched {
-  readonly listeners: Set<{ readonly call: Listener }>;
-  /** As `look` answers; undefined before the first look, which then tells in any case. */
-  seen: Look | undefined;
+  constructor(call: () => void, previous: Listener | null) {
+    this.call = call;
+    this.previous = previous;
+  }
+}
+
+class Listeners {
+  first: Listener | null = null;
+  #last: Listener | null = null;
+  /** Of a job, as `look` answers; undefined before the first look, which then tells in any case. */
+  seen: Look | undefined = undefined;
+
+  add(call: () => void): Listener {
+    const listener = new Listener(call, this.#last);
+    if (this.#last === null) this.first = listener;
+    else this.#last.next = listener;
+    this.#last = listener;
+    return listener;
+  }
+
+  /** Idempotent. */
+  remove(listener: Listener): void {
+    if (listener.call === null) return;
+    listener.call = null;
+    const { previous, next } = listener;
+    if (previous === null) this.first = next;
+    else previous.next = next;
+    if (next === null) this.#last = previous;
+    else next.previous = previous;
+  }
+
+  /** Those that are there now; one that is removed meanwhile is not called. */
+  tell(): void {
+    const last = this.#last;
+    for (let listener = this.first; listener !== null; listener = listener.next) {
+      try {
+        listener.call?.();
+      } catch {
+        // See above: a listener's fault is its own.
+      }
+      if (listener === last) return;
+    }
+  }
 }
 
 export class Watchers {
-  readonly #watched = new Map<string, Watched>();
-  readonly #work = new Set<{ readonly call: Listener }>();
-  readonly #look: (jobIds: readonly string[]) => Promise<readonly Look[]>;
+  readonly #watched = new Map<string, Listeners>();
+  #work = new Listeners();
+  readonly #ports: WatchersPorts;
   #looking = false;
   #lookAgain = false;
 
-  /** @param look answers for each job, in order. */
-  constructor(look: (jobIds: readonly string[]) => Promise<readonly Look[]>) {
-    this.#look = look;
+  constructor(ports: WatchersPorts) {
+    this.#ports = ports;
   }
 
-  watch(jobId: string, call: Listener): Unsubscribe {
-    let watched = this.#watched.get(jobId);
-    if (watched === undefined) {
-      watched = { listeners: new Set(), seen: undefined };
-      this.#watched.set(jobId, watched);
+  /** @param known what a look would have found when the caller last looked. */
+  watch(jobId: string, call: () => void, known?: Look): Unsubscribe {
+    let listeners = this.#watched.get(jobId);
+    if (listeners === undefined) {
+      listeners = new Listeners();
+      this.#watched.set(jobId, listeners);
     }
-    const listener = { call };
-    watched.listeners.add(listener);
+    if (known !== undefined) this.saw(jobId, known);
+    const of = listeners;
+    const listener = of.add(call);
     return () => {
-      const present = this.#watched.get(jobId);
-      if (present?.listeners.delete(listener) === true && present.listeners.size === 0)
-        this.#watched.delete(jobId);
+      of.remove(listener);
+      if (of.first === null && this.#watched.get(jobId) === of) this.#watched.delete(jobId);
     };
   }
 
-  onWork(call: Listener): Unsubscribe {
-    const listener = { call };
-    this.#work.add(listener);
+  onWork(call: () => void): Unsubscribe {
+    const of = this.#work;
+    const listener = of.add(call);
     return () => {
-      this.#work.delete(listener);
+      of.remove(listener);
     };
   }
 
@@ -60,26 +132,41 @@ export class Watchers {
     return this.#watched.size;
   }
 
+  get jobIds(): string[] {
+    return [...this.#watched.keys()];
+  }
+
   changed(jobId: string): void {
+    this.#watched.get(jobId)?.tell();
+  }
+
+  /**
+   * This process has looked at the job: tells when that differs from the last look. The first look at
+   * it tells nobody: whoever is there has yet to look, and will see as much.
+   */
+  saw(jobId: string, look: Look): void {
     const watched = this.#watched.get(jobId);
-    if (watched !== undefined) tell(watched.listeners);
+    if (watched === undefined || watched.seen === look) return;
+    const isFirst = watched.seen === undefined;
+    watched.seen = look;
+    if (!isFirst) watched.tell();
   }
 
   work(): void {
-    tell(this.#work);
+    this.#work.tell();
   }
 
   all(): void {
-    for (const jobId of [...this.#watched.keys()]) this.changed(jobId);
+    for (const jobId of this.jobIds) this.changed(jobId);
     this.work();
   }
 
   clear(): void {
     this.#watched.clear();
-    this.#work.clear();
+    this.#work = new Listeners();
   }
 
-  /** Looks at all that is watched; a request during a look makes one more. */
+  /** Looks at what has changed; a request during a look makes one more. */
   async look(): Promise<void> {
     this.#lookAgain = true;
     if (this.#looking) return;
@@ -87,36 +174,49 @@ export class Watchers {
     try {
       while (this.#lookAgain) {
         this.#lookAgain = false;
-        await this.#lookOnce();
+        await this.lookAt(await this.#unclear());
       }
     } finally {
       this.#looking = false;
     }
   }
 
-  async #lookOnce(): Promise<void> {
-    const jobIds = [...this.#watched.keys()];
+  /** Looks at these. */
+  async lookAt(jobIds: readonly string[]): Promise<void> {
     for (let at = 0; at < jobIds.length; at += LOOK_CHUNK) {
       const chunk = jobIds.slice(at, at + LOOK_CHUNK);
-      const looks = await this.#look(chunk);
-      for (const [index, jobId] of chunk.entries()) {
-        const watched = this.#watched.get(jobId);
-        if (watched === undefined || watched.seen === looks[index]) continue;
-        watched.seen = looks[index];
-        tell(watched.listeners);
-      }
+      const looks = await this.#ports.look(chunk);
+      for (const [index, jobId] of chunk.entries()) this.#found(jobId, looks[index]);
     }
   }
-}
 
-/** Those that are there now; one that is removed meanwhile is not called. */
-function tell(listeners: Set<{ readonly call: Listener }>): void {
-  for (const listener of [...listeners]) {
-    if (!listeners.has(listener)) continue;
-    try {
-      listener.call();
-    } catch {
-      // See above: a listener's fault is its own.
+  /** Tells of what has ended or runs, and answers which jobs have to be looked at to know more. */
+  async #unclear(): Promise<string[]> {
+    const { changes } = this.#ports;
+    if (changes === undefined || this.size <= LOOK_CHUNK) return this.jobIds;
+    const recent = await changes.recent(Math.min(MOST_RECENT, this.size));
+    if (recent === null) return this.jobIds;
+    for (const [jobId, look] of recent.ended) this.#found(jobId, look);
+    const running = new Set<string>();
+    for (const [jobId, look] of recent.running) {
+      running.add(jobId);
+      this.#found(jobId, look);
     }
+    const isUnclear = (jobId: string, seen: Look): boolean => {
+      const standing = changes.standing(seen);
+      // What ran and does not any more, without an end, is queued again or forgotten.
+      return standing === "running" ? !running.has(jobId) : standing === "over" && recent.forgotten;
+    };
+    const unclear: string[] = [];
+    for (const [jobId, { seen }] of this.#watched)
+      if (seen === undefined || isUnclear(jobId, seen)) unclear.push(jobId);
+    return unclear;
+  }
+
+  #found(jobId: string, look: Look | undefined): void {
+    const watched = this.#watched.get(jobId);
+    if (watched === undefined || watched.seen === look) return;
+    watched.seen = look;
+    watched.tell();
   }
 }

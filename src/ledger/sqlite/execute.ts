@@ -1,7 +1,7 @@
 /** Runs one operation inside a transaction, and knows which kind of transaction a group needs. */
 import { textOrNull } from "../sql/rows.js";
 import { claim, hasDue } from "./claiming.js";
-import { counts, inspect, list, look } from "./looking.js";
+import { counts, inspect, list, look, recent } from "./looking.js";
 import { cancel, heartbeat, settle } from "./moving.js";
 import { executePlan } from "./plan-keeping.js";
 import type { Answers, Operation, Verb } from "./protocol.js";
@@ -30,6 +30,7 @@ const WEIGHTS: Readonly<Record<Verb, Weight>> = {
   evict: "note",
   get: "look",
   look: "look",
+  recent: "look",
   result: "look",
   payload: "look",
   list: "look",
@@ -76,6 +77,8 @@ export function execute(tx: Transaction, operation: Operation, weight: Weight): 
       return operation.jobIds.map((jobId) => run.job.get(jobId) ?? null);
     case "look":
       return look(tx, operation.jobIds);
+    case "recent":
+      return recent(tx, operation.limit);
     case "result":
       return run.result.get(operation.jobId) ?? null;
     case "payload":

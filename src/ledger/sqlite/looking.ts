@@ -60,6 +60,16 @@ export function look({ run }: Transaction, jobIds: readonly string[]): number[] 
   return run.looks.all(JSON.stringify(jobIds)).map(([seen]) => integer(seen));
 }
 
+/** Ids and what is seen of them, in turn; null where that can't be told, or is too much. */
+export function recent(tx: Transaction, limit: number): Answers["recent"] {
+  const { run, counts, recentEnds } = tx;
+  const running = run.runningLooks.all(limit + 1).flat();
+  const since = recentEnds.since(run, counts, limit);
+  if (since === null || running.length > limit * 2) return null;
+  const ended = since.rowids.flatMap((rowid) => run.lookAtRow.get(rowid) ?? []);
+  return { ended, running, forgotten: since.forgotten };
+}
+
 /** Newest first. What is live is found by its own index; the rest by a bounded walk down the ids. */
 export function list(tx: Transaction, query: OperationOf<"list">): Answers["list"] {
   const size = Math.min(Math.max(Math.floor(query.limit), 1), LARGEST_PAGE);

@@ -60,6 +60,10 @@ interface OfJobs<V extends "cancel" | "get" | "look"> {
   readonly verb: V;
   readonly jobIds: readonly string[];
 }
+interface Recent {
+  readonly verb: "recent";
+  readonly limit: number;
+}
 interface OfJob<V extends "result" | "payload"> {
   readonly verb: V;
   readonly jobId: string;
@@ -117,6 +121,7 @@ export type Operation =
   | OfJobs<"cancel">
   | OfJobs<"get">
   | OfJobs<"look">
+  | Recent
   | OfJob<"result">
   | OfJob<"payload">
   | List
@@ -161,6 +166,12 @@ export interface Answers extends PlanAnswers {
   get: readonly (Row | null)[];
   /** One number for each job that differs when what watchers can see of it differs; -1: unknown. */
   look: readonly number[];
+  /** Ids and such numbers in turn, of those that have ended since the last time, and of those that run; and whether any were forgotten since. */
+  recent: {
+    readonly ended: readonly Cell[];
+    readonly running: readonly Cell[];
+    readonly forgotten: boolean;
+  } | null;
   /** Job columns, then the result. */
   result: Row | null;
   payload: string | null;

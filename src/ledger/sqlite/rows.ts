@@ -1,7 +1,9 @@
 /** How a record becomes a row of this ledger, and how a row's numbers and times are read. */
 import type { Job } from "../../job/job.js";
+import { ALL_STATUSES } from "../../job/state.js";
 import type { Counts, WorkerBeat } from "../ledger.js";
 import { rowReader, text, unreadable, type CellReader } from "../sql/rows.js";
+import type { Look } from "../sql/watchers.js";
 import type { Cell, CountsAnswer, Row } from "./protocol.js";
 
 /** What a submit writes, in this order; the statement adds status and attempt. */
@@ -85,6 +87,18 @@ export function toWorkerRow(worker: WorkerBeat): Row {
     worker.failed,
     worker.cancelled,
   ];
+}
+
+/** A number that differs when what others can see of a job differs; the statements have the same one. */
+export function lookOf({ attempt, status, cancelRequestedAtMs }: Job): number {
+  const cancelRequested = cancelRequestedAtMs === null ? 0 : 1;
+  return (attempt * 8 + ALL_STATUSES.indexOf(status)) * 2 + cancelRequested;
+}
+
+/** @param look as `lookOf`, or -1 for a job that is not there. */
+export function standing(look: Look): "queued" | "running" | "over" {
+  const status = typeof look === "number" && look >= 0 ? ALL_STATUSES[(look >> 1) % 8] : undefined;
+  return status === "queued" || status === "running" ? status : "over";
 }
 
 export function toCounts(answer: CountsAnswer, nowMs: number): Counts {

@@ -42,9 +42,18 @@ import type { PlanRecords } from "../plan-records.js";
 import { AFTER_JOB, textOrNull, toStatus } from "../sql/rows.js";
 import { Watchers } from "../sql/watchers.js";
 import { prepareFile } from "./database-file.js";
-import { toClaimedJobs, toList, toSettledJob, toSubmitOutcomes } from "./translating.js";
+import { ForeignLooks } from "./foreign-looks.js";
+import { toClaimedJobs, toList, toRecent, toSettledJob, toSubmitOutcomes } from "./translating.js";
 import type { Row } from "./protocol.js";
-import { toCounts, toJob, toSubmittedRow, toWorker, toWorkerRow } from "./rows.js";
+import {
+  lookOf,
+  standing,
+  toCounts,
+  toJob,
+  toSubmittedRow,
+  toWorker,
+  toWorkerRow,
+} from "./rows.js";
 import { SqlitePlans } from "./sqlite-plans.js";
 import { ThreadLink, type ThreadLinkOptions } from "./thread-link.js";
 
@@ -73,13 +82,19 @@ class SqliteLedger implements Ledger {
   readonly #clock: Clock;
   readonly #link: ThreadLink;
   readonly #watchers: Watchers;
+  readonly #foreignLooks: ForeignLooks;
   #closed = false;
 
   constructor(options: SqliteLedgerOptions & { readonly create: boolean }) {
     this.#clock = options.clock;
-    this.#watchers = new Watchers((jobIds) =>
-      this.#link.call({ verb: "look", jobIds }, (looks) => looks),
-    );
+    this.#watchers = new Watchers({
+      look: (jobIds) => this.#link.call({ verb: "look", jobIds }, (looks) => looks),
+      changes: {
+        recent: (limit) => this.#link.call({ verb: "recent", limit }, toRecent),
+        standing,
+      },
+    });
+    this.#foreignLooks = new ForeignLooks({ ...options, watchers: this.#watchers });
     this.#link = new ThreadLink({
       ...options,
       onGap: () => {
@@ -87,10 +102,7 @@ class SqliteLedger implements Ledger {
       },
       onForeignChange: ({ look, work }) => {
         if (work) this.#watchers.work();
-        if (look)
-          this.#watchers.look().catch((error: unknown) => {
-            options.logger.debug({ error: String(error) }, "could not look at watched jobs");
-          });
+        if (look) this.#foreignLooks.changed();
       },
     });
     this.plans = new SqlitePlans(this.#link);
@@ -169,13 +181,13 @@ class SqliteLedger implements Ledger {
 
   get(jobIds: readonly string[]): Promise<(Job | null)[]> {
     return this.#link.call({ verb: "get", jobIds }, (rows) =>
-      rows.map((row) => (row === null ? null : toJob(row))),
+      rows.map((row) => (row === null ? null : this.#looked(row))),
     );
   }
 
   result(jobId: string): Promise<JobResult | null> {
     return this.#link.call({ verb: "result", jobId }, (row) =>
-      row === null ? null : { job: toJob(row), resultJson: textOrNull(row[AFTER_JOB]) },
+      row === null ? null : { job: this.#looked(row), resultJson: textOrNull(row[AFTER_JOB]) },
     );
   }
 
@@ -185,7 +197,7 @@ class SqliteLedger implements Ledger {
 
   list(query: ListQuery): Promise<JobPage> {
     return this.#link.call(toList(query), (page) => {
-      const jobs = page.jobs.map(toJob);
+      const jobs = page.jobs.map((row) => this.#looked(row));
       return page.nextCursor === null ? { jobs } : { jobs, nextCursor: page.nextCursor };
     });
   }
@@ -240,8 +252,9 @@ class SqliteLedger implements Ledger {
     return count + (await this.evict({ ...limit, chunk: limit.chunk - count }).catch(() => 0));
   }
 
-  watch(jobId: string, onChange: () => void): Unsubscribe {
-    return this.#closed ? () => undefined : this.#watchers.watch(jobId, onChange);
+  watch(jobId: string, onChange: () => void, known?: Job): Unsubscribe {
+    if (this.#closed) return () => undefined;
+    return this.#watchers.watch(jobId, onChange, known && lookOf(known));
   }
 
   onWork(onWork: () => void): Unsubscribe {
@@ -250,8 +263,16 @@ class SqliteLedger implements Ledger {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#foreignLooks.close();
     await this.#link.close();
     this.#watchers.clear();
+  }
+
+  /** A row that a caller asked for: what it shows need not be told any more. */
+  #looked(row: Row): Job {
+    const job = toJob(row);
+    this.#watchers.saw(job.jobId, lookOf(job));
+    return job;
   }
 
   #swept(jobIds: readonly string[]): number {

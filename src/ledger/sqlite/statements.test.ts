@@ -5,7 +5,12 @@ import { PLAN_SQL } from "./plan-statements.js";
 import { prepareStatements, SQL, type StatementName } from "./statements.js";
 
 /** Statements that go through all that is queued, or all that runs: bounded by the work at hand, never by history. */
-const LIVE_SCANS: readonly StatementName[] = ["countQueued", "countRunning", "listQueued"];
+const LIVE_SCANS: readonly StatementName[] = [
+  "countQueued",
+  "countRunning",
+  "listQueued",
+  "runningLooks",
+];
 
 let db: Database.Database;
 

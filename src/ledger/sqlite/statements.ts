@@ -28,6 +28,8 @@ const OWNED = `job_id = ? AND worker_id = ? AND attempt = ? AND ${from("succeed"
 const STATUS_NUMBER = `CASE status ${ALL_STATUSES.map(
   (status, number) => `WHEN '${status}' THEN ${String(number)}`,
 ).join(" ")} END`;
+/** A number for what others can see of a job; `lookOf` in rows.ts makes the same of a record. */
+const LOOK = `(attempt * 8 + ${STATUS_NUMBER}) * 2 + (cancel_requested_at IS NOT NULL)`;
 /** Appends what went wrong, and drops the oldest beyond the bound. Binds the time in ms and the message. */
 const ATTEMPT_ERROR = `attempt_errors = json_insert(
   CASE WHEN json_array_length(attempt_errors) >= ${String(MAX_ATTEMPT_ERRORS)}
@@ -37,8 +39,9 @@ const ATTEMPT_ERROR = `attempt_errors = json_insert(
 export const STATUS_PLACES = 6;
 
 export const SQL = {
-  counts: "SELECT queued, running, terminal FROM async_counts WHERE only_row = 1",
-  setCounts: "UPDATE async_counts SET queued = ?, running = ?, terminal = ? WHERE only_row = 1",
+  counts: "SELECT queued, running, terminal, ended FROM async_counts WHERE only_row = 1",
+  setCounts: `UPDATE async_counts SET queued = ?, running = ?, terminal = ?, ended = ?
+    WHERE only_row = 1`,
   countQueued: `SELECT count(*) FROM ${QUEUED}`,
   countTask: `SELECT count(*) FROM ${QUEUED} AND task = ?`,
   countRunning: `SELECT count(*) FROM ${RUNNING}`,
@@ -114,10 +117,15 @@ export const SQL = {
   result: `SELECT ${JOB}, result_json FROM async_jobs WHERE job_id = ?`,
   payload: "SELECT payload_json FROM async_jobs WHERE job_id = ?",
   look: `SELECT status, attempt, cancel_requested_at IS NOT NULL FROM async_jobs WHERE job_id = ?`,
-  /** For each id of a JSON array, in its order: a number for what can be seen of the job; -1: no job. One cell a job, since cells cost more than the search. */
-  looks: `SELECT CASE WHEN status IS NULL THEN -1
-      ELSE (attempt * 8 + ${STATUS_NUMBER}) * 2 + (cancel_requested_at IS NOT NULL) END
+  /** For each id of a JSON array, in its order: a LOOK; -1: no job. One cell a job, since cells cost more than the search. */
+  looks: `SELECT CASE WHEN status IS NULL THEN -1 ELSE ${LOOK} END
     FROM json_each(?) LEFT JOIN async_jobs ON job_id = value`,
+  /** Those that ended after ?, the last first; up to ?. */
+  endsAfter: `SELECT rowid, finished_at FROM async_jobs INDEXED BY ix_async_jobs_finished_at
+    WHERE finished_at > ? ORDER BY finished_at DESC, rowid DESC LIMIT ?`,
+  lookAtRow: `SELECT job_id, ${LOOK} FROM async_jobs WHERE rowid = ?`,
+  /** All that run, up to ?. */
+  runningLooks: `SELECT job_id, ${LOOK} FROM ${RUNNING} LIMIT ?`,
 
   /** The id that stands ? places below ?. */
   idBelow: `SELECT job_id FROM async_jobs INDEXED BY sqlite_autoindex_async_jobs_1

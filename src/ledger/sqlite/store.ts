@@ -24,6 +24,7 @@ import {
 import { execute, weigh, type Weight } from "./execute.js";
 import { explain, type Fault } from "./failures.js";
 import type { Batch, Operation, Outcome } from "./protocol.js";
+import { RecentEnds } from "./recent-ends.js";
 import { integer } from "./rows.js";
 import type { Statements } from "./statements.js";
 import { Transaction } from "./transaction.js";
@@ -44,7 +45,7 @@ export class Store {
   /** Which file it is that was opened, whatever stands at the path by now. */
   readonly #file: string;
   #synchronous: "FULL" | "NORMAL" = "FULL";
-
+  readonly #recentEnds = new RecentEnds();
   #lookMs = 0;
 
   /** @throws whatever opening throws; `explain` says what it means. */
@@ -146,10 +147,10 @@ export class Store {
     const weight = heaviest(items, run);
     if (weight !== "look") this.#setSynchronous(db, weight === "record" ? "FULL" : "NORMAL");
     (weight === "look" ? run.begin : run.beginWrite).run();
-    const tx = new Transaction(run);
+    const tx = new Transaction(run, this.#recentEnds);
     const outcomes = items.map(({ operation, nowMs }): Outcome => {
       tx.nowMs = nowMs;
-      if (operation.verb !== "look")
+      if (operation.verb !== "look" && operation.verb !== "recent")
         return { failed: false, answer: execute(tx, operation, weight) };
       const lookedMs = this.#clock.monotonicMs();
       const answer = execute(tx, operation, weight);
@@ -187,6 +188,7 @@ export class Store {
   /** Leaves no transaction open, and no connection that can't be trusted. */
   #recover(error: unknown): Fault {
     const fault = explain(error, this.#path);
+    this.#recentEnds.forget();
     const db = this.#connection?.db;
     if (db === undefined) return fault;
     let usable = !fault.reopen;

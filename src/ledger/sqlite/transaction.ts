@@ -5,24 +5,30 @@
  * would fall below zero; then what is queued and running is counted anew.
  */
 import type { Row } from "./protocol.js";
+import { RecentEnds } from "./recent-ends.js";
 import { integer, toIso } from "./rows.js";
 import type { Statements } from "./statements.js";
 
-interface CountsNow {
+export interface CountsNow {
   queued: number;
   running: number;
   terminal: number;
+  /** Ever. */
+  ended: number;
 }
 
 export class Transaction {
   readonly run: Statements;
+  readonly recentEnds: RecentEnds;
   #nowMs = 0;
   #now = toIso(0);
   #counts: CountsNow | undefined;
   #changed = false;
 
-  constructor(statements: Statements) {
+  /** @param recentEnds of the store; only who looks for them needs those. */
+  constructor(statements: Statements, recentEnds = new RecentEnds()) {
     this.run = statements;
+    this.recentEnds = recentEnds;
   }
 
   get nowMs(): number {
@@ -44,13 +50,14 @@ export class Transaction {
     return this.#load();
   }
 
-  /** Records in the counts that jobs came, went or moved. */
-  count({ queued = 0, running = 0, terminal = 0 }: Partial<CountsNow>): void {
+  /** Records in the counts that jobs came, went or moved; ends and evictions each for themselves. */
+  count({ queued = 0, running = 0, terminal = 0 }: Partial<Omit<CountsNow, "ended">>): void {
     if (queued === 0 && running === 0 && terminal === 0) return;
     const counts = this.#load();
     counts.queued += queued;
     counts.running += running;
     counts.terminal += terminal;
+    counts.ended += Math.max(0, terminal);
     this.#changed = true;
   }
 
@@ -64,7 +71,7 @@ export class Transaction {
     if (!this.#changed) return;
     const counts = this.#load();
     if (counts.queued < 0 || counts.running < 0 || counts.terminal < 0) this.recount();
-    this.run.setCounts.run(counts.queued, counts.running, counts.terminal);
+    this.run.setCounts.run(counts.queued, counts.running, counts.terminal, counts.ended);
   }
 
   /** Counts what is queued and running; as cheap as there is little of it. */
@@ -87,6 +94,7 @@ export class Transaction {
         queued: integer(row?.[0]),
         running: integer(row?.[1]),
         terminal: integer(row?.[2]),
+        ended: integer(row?.[3]),
       };
     }
     return this.#counts;

@@ -2,8 +2,9 @@
 import type { Job } from "../../job/job.js";
 import type { ClaimedJob, ListQuery, Settlement, SubmitOutcome } from "../ledger.js";
 import { inOrderOfClaims, text } from "../sql/rows.js";
+import type { LookOf, Recent } from "../sql/watchers.js";
 import type { Answers, Cell, OperationOf, SettledJob } from "./protocol.js";
-import { toClaimedJob, toJob } from "./rows.js";
+import { integer, toClaimedJob, toJob } from "./rows.js";
 
 /** @param records the jobs of the call, as they are where they were admitted. */
 export function toSubmitOutcomes(
@@ -30,6 +31,17 @@ export function toClaimedJobs(cells: Answers["claim"], workerId: string): Claime
     claimed.push({ job, payloadJson: text(cells[at + 1]) });
   }
   return claimed.sort((a, b) => inOrderOfClaims(a.job, b.job));
+}
+
+export function toRecent(answer: Answers["recent"]): Recent | null {
+  if (answer === null) return null;
+  const { ended, running, forgotten } = answer;
+  return { ended: toLooks(ended), running: toLooks(running), forgotten };
+}
+
+/** @param cells ids and numbers in turn. */
+function* toLooks(cells: readonly Cell[]): Iterable<LookOf> {
+  for (let at = 0; at < cells.length; at += 2) yield [text(cells[at]), integer(cells[at + 1])];
 }
 
 export function toList({ statuses, task, planId, limit, cursor }: ListQuery): OperationOf<"list"> {

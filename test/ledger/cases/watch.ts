@@ -90,6 +90,12 @@ function changeCases({ check, checkShared }: Cases): void {
     everyChange(h.ledger, await h.second()),
   );
 
+  checkShared("every change of a job among many wakes its watchers", async (h) => {
+    const others = await accept(h.ledger, newJobs(600, { task: "other" }));
+    for (const { jobId } of others) h.ledger.watch(jobId, () => undefined);
+    await everyChange(h.ledger, await h.second());
+  });
+
   check("the ends of waiting jobs wake their watchers", async (h) => {
     const jobs = await accept(h.ledger, newJobs(3));
     const [cancelled, ...others] = jobs.map((job) =>
