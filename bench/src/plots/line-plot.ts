@@ -38,7 +38,7 @@ const LEGEND = 68;
 const LEGEND_ROW = 18;
 /** Of the points of a line, in words. */
 const MOST_SAID = 12;
-/** More points than this stand close to each other. */
+/** More points than this are a line alone. */
 const FEW = 20;
 
 interface Drawn {
@@ -150,14 +150,14 @@ function curve(
   if (points.length === 0) return [];
   const path = points.map((point) => `${x(point.x).toFixed(1)},${y(point.middle).toFixed(1)}`);
   const stroke = `line${String(index)}`;
-  const radius = points.length > FEW ? 2 : 4;
+  const marked = points.length <= FEW ? points : [];
   return [
     element("polyline", { class: `line ${stroke}`, points: path.join(" ") }),
-    ...points.flatMap((point) => {
+    ...marked.flatMap((point) => {
       const at = x(point.x);
       return [
         element("line", { class: stroke, x1: at, x2: at, y1: y(point.least), y2: y(point.most) }),
-        element("circle", { class: `dot${String(index)}`, cx: at, cy: y(point.middle), r: radius }),
+        element("circle", { class: `dot${String(index)}`, cx: at, cy: y(point.middle), r: 4 }),
       ];
     }),
   ];
