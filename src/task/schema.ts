@@ -81,9 +81,8 @@ function tryConvert(convert: () => unknown): Record<string, unknown> | undefined
 
 /** Whether it may have to be waited for; waiting for what turns out to be a value does no harm. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return (
-    (typeof value === "object" || typeof value === "function") && value !== null && "then" in value
-  );
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return typeof (value as { readonly then?: unknown }).then === "function";
 }
 
 function broken(error: unknown): SchemaCheck {
