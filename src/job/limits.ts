@@ -51,7 +51,7 @@ export const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
  */
 export function cleanText(text: string, maxChars: number): string {
   const bounded = text.length > maxChars ? `${cut(text, maxChars - 1)}…` : text;
-  return bounded.toWellFormed().replaceAll("\0", "\uFFFD");
+  return isStorable(bounded) ? bounded : bounded.toWellFormed().replaceAll("\0", "\uFFFD");
 }
 
 /** Whether every ledger keeps the text exactly as it is. */

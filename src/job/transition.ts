@@ -56,10 +56,15 @@ export function newlyQueued(job: NewJob, nowMs: number): Job {
     schemaVersion: job.schemaVersion,
     errorMessage: null,
     attemptErrors: NO_ATTEMPT_ERRORS,
-    requestId: cleanOrNull(job.requestId, MAX_REQUEST_ID_CHARS),
+    requestId: requestIdOf(job),
     idempotencyKey: cleanOrNull(job.idempotency?.key, MAX_IDEMPOTENCY_KEY_CHARS),
     progressJson: null,
   };
+}
+
+/** The id of the request as it is recorded. */
+export function requestIdOf({ requestId }: NewJob): string | null {
+  return cleanOrNull(requestId, MAX_REQUEST_ID_CHARS);
 }
 
 /** The fingerprint as it is recorded, and compared; null for a job without a key. */

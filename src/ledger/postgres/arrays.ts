@@ -52,9 +52,13 @@ export function float8Array(numbers: readonly (number | null)[]): Buffer {
   return fixedArray(FLOAT8_OID, 8, numbers, (buffer, value, at) => buffer.writeDoubleBE(value, at));
 }
 
-/** The values, or none where all of them are `fallback`. */
-export function unlessAll<T>(values: readonly T[], fallback: T): readonly T[] {
-  return values.every((value) => value === fallback) ? [] : values;
+/** What each of `items` has, or nothing where all have `fallback`. */
+export function unlessAll<Item, Value>(
+  items: readonly Item[],
+  of: (item: Item) => Value,
+  fallback: Value,
+): readonly Value[] {
+  return items.every((item) => of(item) === fallback) ? [] : items.map(of);
 }
 
 /** The values, or the first alone where all of them are like it. */

@@ -44,12 +44,7 @@ export async function heartbeat(
     worker.cancelled,
     textArray(inOrder.map(({ jobId }) => jobId)),
     int4Array(inOrder.map(({ attempt }) => attempt)),
-    textArray(
-      unlessAll(
-        inOrder.map(({ progressJson }) => progressJson ?? null),
-        null,
-      ),
-    ),
+    textArray(unlessAll(inOrder, ({ progressJson }) => progressJson ?? null, null)),
   ]);
   const asked = new Map(rows.map(([jobId, wasAsked]) => [jobId, wasAsked === "t"]));
   const jobIds = jobs.map(({ jobId }) => jobId);

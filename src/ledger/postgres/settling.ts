@@ -83,13 +83,13 @@ function settleValues(
     int4Array(once(round.map(({ attempt }) => attempt))),
     textArray(once(round.map(({ workerId }) => workerId))),
     textArray(once(round.map(({ end }) => end.event))),
-    textArray(unlessAll(round.map(resultJson), null)),
-    textArray(unlessAll(round.map(errorMessage), null)),
-    float8Array(unlessAll(round.map(msOf), null)),
+    textArray(unlessAll(round, resultJson, null)),
+    textArray(unlessAll(round, errorMessage, null)),
+    float8Array(unlessAll(round, msOf, null)),
     round.length,
     channel,
     textArray(messages),
-    textArray(unlessAll(round.map(keptMessage), null)),
+    textArray(unlessAll(round, keptMessage, null)),
   ];
 }
 

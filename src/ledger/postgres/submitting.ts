@@ -1,7 +1,7 @@
 /** Submitting: what is sent, and what the answer means. */
 import { LedgerError } from "../../job/errors.js";
 import type { Job, NewJob } from "../../job/job.js";
-import { DEFAULT_QUEUE, fingerprintOf, newlyQueued } from "../../job/transition.js";
+import { DEFAULT_QUEUE, fingerprintOf, newlyQueued, requestIdOf } from "../../job/transition.js";
 import { verdictsOn, type Asked, type Known } from "../admitting.js";
 import type { AdmissionBound, SubmitOutcome } from "../ledger.js";
 import { AFTER_JOB, textOrNull } from "../sql/rows.js";
@@ -152,30 +152,24 @@ function knownOf(row: Row | undefined): Map<string, Known<Job>> {
 
 /** What both statements take first. */
 function valuesOf(jobs: readonly NewJob[]): unknown[] {
-  const records = jobs.map((job) => newlyQueued(job, 0));
-  const texts = (of: (job: Job) => string | null, fallback: string | null): Buffer =>
-    textArray(unlessAll(records.map(of), fallback));
-  const integers = (of: (job: Job) => number, fallback: number): Buffer =>
-    int4Array(unlessAll(records.map(of), fallback));
+  const texts = (of: (job: NewJob) => string | null, fallback: string | null): Buffer =>
+    textArray(unlessAll(jobs, of, fallback));
+  const integers = (of: (job: NewJob) => number, fallback: number): Buffer =>
+    int4Array(unlessAll(jobs, of, fallback));
   return [
-    textArray(records.map((job) => job.jobId)),
-    textArray(records.map((job) => job.task)),
+    textArray(jobs.map((job) => job.jobId)),
+    textArray(jobs.map((job) => job.task)),
     textArray(jobs.map((job) => job.payloadJson)),
-    texts((job) => job.planId, null),
-    texts((job) => job.phase, null),
-    texts((job) => job.queue, DEFAULT_QUEUE),
-    integers((job) => job.priority, 0),
-    float8Array(unlessAll(jobs.map(givenRunAtMs), null)),
-    integers((job) => job.maxAttempts, 1),
-    int8Array(
-      unlessAll(
-        records.map((job) => job.timeoutMs),
-        null,
-      ),
-    ),
+    texts((job) => job.planId ?? null, null),
+    texts((job) => job.phase ?? null, null),
+    texts((job) => job.queue ?? DEFAULT_QUEUE, DEFAULT_QUEUE),
+    integers((job) => job.priority ?? 0, 0),
+    float8Array(unlessAll(jobs, givenRunAtMs, null)),
+    integers((job) => job.maxAttempts ?? 1, 1),
+    int8Array(unlessAll(jobs, (job) => job.timeoutMs ?? null, null)),
     integers((job) => job.schemaVersion, 1),
-    texts((job) => job.requestId, null),
-    float8Array(unlessAll(jobs.map(givenDelayMs), null)),
+    texts(requestIdOf, null),
+    float8Array(unlessAll(jobs, givenDelayMs, null)),
   ];
 }
 
@@ -197,7 +191,8 @@ function answerOf(
 
 function recordOf(job: NewJob, nowMs: number): Job {
   const record = newlyQueued(job, nowMs);
-  return { ...record, runAtMs: storableMs(record.runAtMs) };
+  const runAtMs = storableMs(record.runAtMs);
+  return runAtMs === record.runAtMs ? record : { ...record, runAtMs };
 }
 
 /** The first id that the call names twice, or null. */

@@ -14,9 +14,29 @@ test("a batch comes out as it went in, whatever stands between the submits", () 
     { verb: "submit", maxDepth: 2, whole: true, jobs: [row("d")] },
     { verb: "get", jobIds: ["x"] },
     { verb: "submit", maxDepth: 4, jobs: [row("e")] },
+    { verb: "submit", maxDepth: 5, jobs: [row("f"), ["other id", ...row("f").slice(1)]] },
+    {
+      verb: "submit",
+      maxDepth: 6,
+      jobs: [
+        [null, 1, "x"],
+        [1, null, "x"],
+      ],
+    },
   ];
   const packed = structuredClone(packBatch(17, operations));
   expect(unpackBatch(packed)).toEqual({ nowMs: 17, operations });
+});
+
+test("what all jobs of a list have in common crosses once", () => {
+  const jobs: Row[] = [
+    ["a", null, "t", 1],
+    ["b", null, "t", 1],
+  ];
+  const { operations } = packBatch(17, [{ verb: "submit", maxDepth: 3, jobs }]);
+  expect(operations).toEqual([
+    { verb: "submit", maxDepth: 3, count: 2, columns: [["a", "b"], null, "t", 1] },
+  ]);
 });
 
 test("outcomes come out as they went in, failures in their places", () => {

@@ -1,11 +1,11 @@
 /**
- * The form in which batches cross to the thread and their outcomes come back. Copying an object costs
- * more than inserting a row does, so the frequent calls travel without any: the rows of all submits of
- * a batch (but for those of all or nothing) lie in one flat array, and a call to which nothing unusual happened is answered with null.
+ * The form in which batches cross to the thread and their outcomes come back. Copying a cell costs as
+ * much as binding it does, and the jobs of a list have most cells in common: a column in which all rows
+ * have the same crosses as that one cell. A call to which nothing unusual happened is answered with null.
  */
 import type {
   Batch,
-  Cell,
+  Column,
   Failure,
   Operation,
   Outcome,
@@ -13,31 +13,38 @@ import type {
   PackedOutcomes,
   Row,
 } from "./protocol.js";
-import { SUBMITTED_COLUMNS } from "./rows.js";
 
 export function packBatch(nowMs: number, operations: readonly Operation[]): PackedBatch {
-  const maxDepths: number[] = [];
-  const cells: Cell[] = [];
   const packed = operations.map((operation) => {
-    if (operation.verb !== "submit" || operation.whole === true) return operation;
-    maxDepths.push(operation.maxDepth);
-    for (const row of operation.jobs) for (const cell of row) cells.push(cell);
-    return operation.jobs.length;
+    if (operation.verb !== "submit") return operation;
+    const { jobs, ...submit } = operation;
+    return { ...submit, count: jobs.length, columns: toColumns(jobs) };
   });
-  return { kind: "batch", nowMs, operations: packed, maxDepths, cells };
+  return { kind: "batch", nowMs, operations: packed };
 }
 
-export function unpackBatch({ nowMs, operations, maxDepths, cells }: PackedBatch): Batch {
-  let submits = 0;
-  let at = 0;
-  const nextRow = (): Row => cells.slice(at, (at += SUBMITTED_COLUMNS.length));
+export function unpackBatch({ nowMs, operations }: PackedBatch): Batch {
   const unpacked = operations.map((operation): Operation => {
-    if (typeof operation !== "number") return operation;
-    const maxDepth = maxDepths[submits] ?? 0;
-    submits += 1;
-    return { verb: "submit", maxDepth, jobs: Array.from({ length: operation }, nextRow) };
+    if (operation.verb !== "submit") return operation;
+    const { count, columns, ...submit } = operation;
+    return { ...submit, jobs: toRows(columns, count) };
   });
   return { nowMs, operations: unpacked };
+}
+
+function toColumns(rows: readonly Row[]): Column[] {
+  const [first = []] = rows;
+  return first.map((cell, at) =>
+    rows.every((row) => row[at] === cell) ? cell : rows.map((row) => row[at] ?? null),
+  );
+}
+
+function toRows(columns: readonly Column[], count: number): Row[] {
+  return Array.from({ length: count }, (_, place) =>
+    columns.map((column) =>
+      typeof column === "object" && column !== null ? (column[place] ?? null) : column,
+    ),
+  );
 }
 
 export function packOutcomes(outcomes: readonly Outcome[]): PackedOutcomes {

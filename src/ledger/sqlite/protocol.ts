@@ -217,16 +217,19 @@ export interface Batch {
   readonly nowMs: number;
   readonly operations: readonly Operation[];
 }
+/** The cells of a column, or the one that all rows have in it. */
+export type Column = Cell | readonly Cell[];
+
+export interface PackedSubmit extends Omit<Submit, "jobs"> {
+  readonly count: number;
+  readonly columns: readonly Column[];
+}
+
 /** A batch as it crosses; see packing.ts. */
 export interface PackedBatch {
   readonly kind: "batch";
   readonly nowMs: number;
-  /** A number stands for a submit of so many jobs, each for itself. */
-  readonly operations: readonly (Operation | number)[];
-  /** The depth bounds of the submits, in order. */
-  readonly maxDepths: readonly number[];
-  /** The rows of their jobs, one after the other. */
-  readonly cells: readonly Cell[];
+  readonly operations: readonly (Exclude<Operation, Submit> | PackedSubmit)[];
 }
 
 /** The outcomes of a batch as they cross. */
