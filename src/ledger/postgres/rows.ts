@@ -27,8 +27,18 @@ export const asMs = (time: string): string => `round(date_part('epoch', ${time})
 
 /** The columns of a job as `toJob` reads them. @param from the table's name in the statement. */
 export const jobColumns = (from: string): string => columnsOf(JOB_COLUMNS, from).join(", ");
-/** What a claim answers of a job, as `toClaimedJob` reads it: each cell is a text to write and to read. */
-export const claimedColumns = (from: string): string => columnsOf(CLAIMED_COLUMNS, from).join(", ");
+/**
+ * What a claim answers of a job, as `toClaimedJob` reads it. Each cell is a text to write and to read, and
+ * most jobs have been due from their submit on.
+ */
+export const claimedColumns = (from: string): string =>
+  columnsOf(CLAIMED_COLUMNS, from)
+    .map((column, at) =>
+      CLAIMED_COLUMNS[at] === "run_at"
+        ? asMs(`nullif(${from}.run_at, ${from}.created_at)`)
+        : column,
+    )
+    .join(", ");
 /** The columns of a worker as `toWorker` reads them. */
 export const workerColumns = (from: string): string => columnsOf(WORKER_COLUMNS, from).join(", ");
 

@@ -37,7 +37,10 @@ export const JOB_COLUMNS = [
   "attempt_errors",
 ] as const;
 
-/** What a claim answers of a job, in this order. The rest of one that was just claimed is known. */
+/**
+ * What a claim answers of a job, in this order. The rest of one that was just claimed is known; its
+ * `run_at` may be null where it is its `created_at`.
+ */
 export const CLAIMED_COLUMNS = [
   "job_id",
   "plan_id",
@@ -141,6 +144,7 @@ export function rowReader({ number, time }: CellReader): {
 function claimedJobReader({ number, time }: CellReader) {
   return (row: readonly Cell[], workerId: string): Job => {
     const timeout = row[9] ?? null;
+    const createdAtMs = time(row[10]);
     const startedAtMs = time(row[11]);
     return {
       jobId: text(row[0]),
@@ -150,11 +154,11 @@ function claimedJobReader({ number, time }: CellReader) {
       queue: text(row[4]),
       status: TRANSITIONS.claim.to,
       priority: number(row[5]),
-      runAtMs: time(row[6]),
+      runAtMs: row[6] === null ? createdAtMs : time(row[6]),
       attempt: number(row[7]),
       maxAttempts: number(row[8]),
       timeoutMs: timeout === null ? null : number(timeout),
-      createdAtMs: time(row[10]),
+      createdAtMs,
       startedAtMs,
       finishedAtMs: null,
       lastHeartbeatMs: startedAtMs,
