@@ -136,7 +136,14 @@ export interface WaitOptions {
   readonly timeoutMs: number;
   /** `change`: the state differs from the one at entry (at once when terminal). `end`: it is terminal. */
   readonly until: "change" | "end";
-  readonly signal?: AbortSignal;
+  readonly signal?: LeaveSignal;
+}
+
+/** What a wait needs of an `AbortSignal`, which is one. Ten thousand of those are felt, in time and memory. */
+export interface LeaveSignal {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
 }
 
 export interface HealthReport {

@@ -9,14 +9,14 @@ import { isTerminal, type Status } from "../job/state.js";
 import type { Ledger, Unsubscribe } from "../ledger/ledger.js";
 import type { Clock } from "../runtime/clock.js";
 import type { WaitOptions } from "./api.js";
-import type { Batcher } from "./batcher.js";
+import type { Batcher, Waiting } from "./batcher.js";
 
 /** After a look that failed: the ledger's hint after the gap comes first, as a rule. */
 const LOOK_AGAIN_MS = 1_000;
 
 interface WaitsPorts {
   readonly ledger: Ledger;
-  readonly looks: Batcher<string, Job | null>;
+  readonly looks: Pick<Batcher<string, Job | null>, "push">;
   readonly clock: Clock;
 }
 
@@ -34,13 +34,8 @@ export class Waits {
    * a job that was forgotten meanwhile. Rejects with a `LedgerError` when the first look fails.
    */
   wait(jobId: string, options: WaitOptions): Promise<Job | null> {
-    return new Promise((resolve, reject) => {
-      const wait = new Wait(this.#ports, jobId, options, {
-        resolve,
-        reject,
-        over: () => this.#open.delete(wait),
-      });
-      this.#open.add(wait);
+    return new Promise((answer, fail) => {
+      const wait = new Wait(jobId, options, { ...this.#ports, open: this.#open, answer, fail });
       wait.begin();
       if (this.#closed) wait.expire();
     });
@@ -53,17 +48,18 @@ export class Waits {
   }
 }
 
-interface Waiter {
-  resolve(job: Job | null): void;
-  reject(error: unknown): void;
-  over(): void;
+interface WaitPorts extends WaitsPorts {
+  /** The waits under way. */
+  readonly open: Set<Wait>;
+  readonly answer: (job: Job | null) => void;
+  readonly fail: (error: unknown) => void;
 }
 
-class Wait {
-  readonly #ports: WaitsPorts;
-  readonly #jobId: string;
+/** It is what waits for its looks, too: the batcher hands `resolve` what it finds of the job, or `reject` why not. */
+class Wait implements Waiting<string, Job | null> {
+  readonly item: string;
   readonly #options: WaitOptions;
-  readonly #waiter: Waiter;
+  readonly #ports: WaitPorts;
   #seen: Job | null = null;
   #entryStatus: Status | null = null;
   #looking = false;
@@ -74,21 +70,21 @@ class Wait {
   #cancelTimer: (() => void) | null = null;
   #cancelRetry: (() => void) | null = null;
 
-  constructor(ports: WaitsPorts, jobId: string, options: WaitOptions, waiter: Waiter) {
-    this.#ports = ports;
-    this.#jobId = jobId;
+  constructor(jobId: string, options: WaitOptions, ports: WaitPorts) {
+    this.item = jobId;
     this.#options = options;
-    this.#waiter = waiter;
+    this.#ports = ports;
   }
 
   begin(): void {
-    const { ledger, clock } = this.#ports;
+    const { ledger, clock, open } = this.#ports;
     const { timeoutMs, signal } = this.#options;
-    this.#unwatch = ledger.watch(this.#jobId, this.#hinted);
+    open.add(this);
+    this.#unwatch = ledger.watch(this.item, this.#look);
     this.#cancelTimer = clock.timer(timeoutMs, this.expire);
     if (signal?.aborted === true) this.expire();
     else signal?.addEventListener("abort", this.expire);
-    void this.#look();
+    this.#look();
   }
 
   /** Answers with the last look; with the first one, when that is still under way. */
@@ -97,32 +93,9 @@ class Wait {
     if (this.#entryStatus !== null) this.#end(this.#seen);
   };
 
-  readonly #hinted = (): void => {
-    void this.#look();
-  };
-
-  async #look(): Promise<void> {
-    if (this.#looking) {
-      this.#lookAgain = true;
-      return;
-    }
-    this.#looking = true;
-    do {
-      this.#lookAgain = false;
-      try {
-        this.#saw(await this.#ports.looks.add(this.#jobId));
-      } catch (error) {
-        this.#lookFailed(error);
-      }
-    } while (this.#mustLookAgain());
+  /** A look that was found. */
+  resolve(job: Job | null): void {
     this.#looking = false;
-  }
-
-  #mustLookAgain(): boolean {
-    return this.#lookAgain && !this.#over;
-  }
-
-  #saw(job: Job | null): void {
     if (this.#over) return;
     if (job === null) {
       this.#end(this.#seen);
@@ -132,23 +105,34 @@ class Wait {
     this.#entryStatus ??= job.status;
     const changed = this.#options.until === "change" && job.status !== this.#entryStatus;
     if (changed || isTerminal(job.status) || this.#expired) this.#end(job);
+    else if (this.#lookAgain) this.#look();
   }
 
-  #lookFailed(error: unknown): void {
+  /** A look that failed. */
+  reject(error: unknown): void {
+    this.#looking = false;
     if (this.#over) return;
     if (this.#entryStatus === null) {
       this.#cleanUp();
-      this.#waiter.reject(error);
+      this.#ports.fail(error);
       return;
     }
     this.#cancelRetry?.();
-    this.#cancelRetry = this.#ports.clock.timer(LOOK_AGAIN_MS, this.#hinted);
+    this.#cancelRetry = this.#ports.clock.timer(LOOK_AGAIN_MS, this.#look);
+    if (this.#lookAgain) this.#look();
   }
+
+  readonly #look = (): void => {
+    this.#lookAgain = this.#looking;
+    if (this.#looking) return;
+    this.#looking = true;
+    this.#ports.looks.push(this);
+  };
 
   #end(job: Job | null): void {
     if (this.#over) return;
     this.#cleanUp();
-    this.#waiter.resolve(job);
+    this.#ports.answer(job);
   }
 
   #cleanUp(): void {
@@ -157,6 +141,6 @@ class Wait {
     this.#cancelTimer?.();
     this.#cancelRetry?.();
     this.#options.signal?.removeEventListener("abort", this.expire);
-    this.#waiter.over();
+    this.#ports.open.delete(this);
   }
 }

@@ -8,6 +8,7 @@ import type { Clock } from "../runtime/clock.js";
 import type { Logger } from "../runtime/logger.js";
 import type { PlansHere } from "../plan/asked.js";
 import type { TaskRegistry } from "../task/registry.js";
+import type { Leaving } from "./leaving.js";
 import type { HttpMeter, Metrics } from "./metrics.js";
 import type { ErrorShape } from "./wire.js";
 
@@ -37,7 +38,7 @@ export interface HttpContext {
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** The waits under way: closing the server ends them with what they know. */
-  readonly waits: Set<AbortController>;
+  readonly waits: Set<Leaving>;
   /** True once the server has begun to close. */
   closing: boolean;
 }

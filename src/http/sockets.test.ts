@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { appOn, job, SETTINGS, WIRE_ID } from "../../test/http/scripted-engine.js";
 import { VirtualClock } from "../../test/virtual-clock.js";
+import type { LeaveSignal } from "../engine/api.js";
 import type { Job } from "../job/job.js";
 
 const opened: { app: FastifyInstance; sockets: Socket[] }[] = [];
@@ -52,8 +53,12 @@ function signal<Value = void>(): { promise: Promise<Value>; give: (value: Value)
   return { promise, give };
 }
 
-const aborted = (wanted: AbortSignal | undefined): Promise<unknown> =>
-  wanted === undefined ? Promise.reject(new Error("no signal")) : once(wanted, "abort");
+const aborted = async (wanted: LeaveSignal | undefined): Promise<void> => {
+  if (wanted === undefined) throw new Error("no signal");
+  await new Promise<void>((resolve) => {
+    wanted.addEventListener("abort", resolve);
+  });
+};
 
 describe("a client that leaves", () => {
   test.each([
@@ -63,7 +68,7 @@ describe("a client that leaves", () => {
       "POST /tasks/ocr HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
     ],
   ])("ends %s, and is counted", async (_, request) => {
-    const begun = signal<AbortSignal | undefined>();
+    const begun = signal<LeaveSignal | undefined>();
     const over = signal();
     const server = await listening({
       wait: async (_id, options) => {

@@ -7,7 +7,6 @@ import { cleanText, MAX_REQUEST_ID_CHARS } from "../../job/limits.js";
 import { readObject } from "../body.js";
 import type { HttpContext } from "../context.js";
 import { issuesText, refusalProblem } from "../errors.js";
-import { onHangUp } from "../hang-up.js";
 import { readKey } from "../idempotency-key.js";
 import {
   jobNotFound,
@@ -16,6 +15,7 @@ import {
   retryOfPlan,
   withoutResult,
 } from "../job-problems.js";
+import { Leaving } from "../leaving.js";
 import { listQuery, waitMs } from "../query.js";
 import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
@@ -178,19 +178,17 @@ function wait(context: HttpContext, replies: Replies): Handler {
       replies.refuse(reply, jobNotFound(idOf(request)));
       return;
     }
-    const hangUp = onHangUp(reply);
-    const { controller } = hangUp;
-    waits.add(controller);
+    const leaving = new Leaving(reply.raw);
+    waits.add(leaving);
     let job: Job | null;
     try {
       const timeoutMs = waitMs((request.query as WaitQuery).timeout);
-      const { signal } = controller;
-      job = await context.engine.wait(jobId, { timeoutMs, until: "change", signal });
+      job = await context.engine.wait(jobId, { timeoutMs, until: "change", signal: leaving });
     } finally {
-      waits.delete(controller);
-      hangUp.release();
+      waits.delete(leaving);
+      leaving.release();
     }
-    if (hangUp.gone()) replies.abandon(reply);
+    if (leaving.isGone) replies.abandon(reply);
     else answerJob(replies, reply, job, clock.nowMs());
   };
 }
