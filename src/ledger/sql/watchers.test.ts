@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { settled } from "../../../test/virtual-clock.js";
 import { Watchers, type Recent } from "./watchers.js";
 
 function watchersOf(seen: Record<string, number>, chunks: number[] = []): Watchers {
@@ -50,7 +51,7 @@ describe("where recent changes can be asked for", () => {
   const ENDED = 9;
   const NOTHING: Recent = { ended: [], running: [], forgotten: false };
 
-  function many() {
+  async function many() {
     const seen = new Map(Array.from({ length: MANY }, (_, n) => [`job-${String(n)}`, 1]));
     const looked: string[] = [];
     let recent: Recent | null = null;
@@ -66,6 +67,10 @@ describe("where recent changes can be asked for", () => {
     });
     const told: string[] = [];
     for (const jobId of seen.keys()) watchers.watch(jobId, () => told.push(jobId), 1);
+    // The first look is made as soon as there are many.
+    await settled();
+    expect(looked.splice(0)).toHaveLength(MANY);
+    expect(told).toEqual([]);
     return {
       seen,
       told,
@@ -81,7 +86,7 @@ describe("where recent changes can be asked for", () => {
   }
 
   test("only they are told, and no job is looked at that does not have to be", async () => {
-    const { look, seen } = many();
+    const { look, seen } = await many();
     const ended = [
       ["job-1", ENDED],
       ["elsewhere", ENDED],
@@ -101,7 +106,7 @@ describe("where recent changes can be asked for", () => {
   });
 
   test("one of which nothing is known is looked at; what was read by the way is known", async () => {
-    const { look, watchers, told } = many();
+    const { look, watchers, told } = await many();
     watchers.watch("new", () => told.push("new"));
     watchers.watch("read", () => told.push("read"));
     watchers.saw("read", 1);
@@ -114,7 +119,7 @@ describe("where recent changes can be asked for", () => {
   });
 
   test("all are looked at where they can't be told, and where few are watched", async () => {
-    const { look, seen } = many();
+    const { look, seen } = await many();
     seen.set("job-599", 2);
     const [told, looked] = await look(null);
     expect(told).toEqual(["job-599"]);

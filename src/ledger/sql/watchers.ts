@@ -98,6 +98,7 @@ export class Watchers {
   readonly #ports: WatchersPorts;
   #looking = false;
   #lookAgain = false;
+  #begun = false;
 
   constructor(ports: WatchersPorts) {
     this.#ports = ports;
@@ -110,6 +111,7 @@ export class Watchers {
       listeners = new Listeners();
       this.#watched.set(jobId, listeners);
     }
+    if (this.size > LOOK_CHUNK) this.#begin();
     if (known !== undefined) this.saw(jobId, known);
     const of = listeners;
     const listener = of.add(call);
@@ -188,6 +190,14 @@ export class Watchers {
       const looks = await this.#ports.look(chunk);
       for (const [index, jobId] of chunk.entries()) this.#found(jobId, looks[index]);
     }
+  }
+
+  /** The first time that recent changes are asked for they can't be told: better now than when many more are watched. */
+  #begin(): void {
+    if (this.#begun || this.#ports.changes === undefined) return;
+    this.#begun = true;
+    // Whoever learns of a change looks again, and says why it can't.
+    this.look().catch(() => undefined);
   }
 
   /** Tells of what has ended or runs, and answers which jobs have to be looked at to know more. */
