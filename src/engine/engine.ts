@@ -104,7 +104,6 @@ class JobtableEngine implements Engine {
   readonly #pool: Pool;
   readonly #faults: LedgerFaults;
   readonly #looks: Batcher<string, Job | null>;
-  readonly #cancels: Batcher<string, CancelOutcome>;
   readonly #admission: Admission;
   readonly #sync: SyncRequests;
   readonly #waits: Waits;
@@ -124,7 +123,6 @@ class JobtableEngine implements Engine {
     const shared = { ...options, faults, looks, runTimes };
     this.#faults = faults;
     this.#looks = looks;
-    this.#cancels = new Batcher<string, CancelOutcome>((ids) => ledger.cancel(ids), clock);
     this.#pool = new Pool(settings.maxWorkers);
     this.#maintenance = new Maintenance({
       ...shared,
@@ -198,8 +196,9 @@ class JobtableEngine implements Engine {
     return this.#options.ledger.result(jobId);
   }
 
-  cancel(jobId: string): Promise<CancelOutcome> {
-    return this.#cancels.add(jobId);
+  async cancel(jobId: string): Promise<CancelOutcome> {
+    const [outcome] = await this.#options.ledger.cancel([jobId]);
+    return outcome ?? { kind: "unknown" };
   }
 
   retry(jobId: string, options?: RetryOptions): Promise<RetryResult> {
