@@ -8,8 +8,10 @@
  * Where there is no time for that, the ledger is opened ahead, and stays open.
  */
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
+import type * as Compose from "../compose.js";
 import type { Ledger, WorkerBeat } from "../ledger/ledger.js";
 import { systemClock } from "../runtime/clock.js";
+import type * as Logging from "../runtime/logger.js";
 import {
   opensAhead,
   type FromGuard,
@@ -20,6 +22,8 @@ import { TurnWatch } from "./turn-watch.js";
 
 const BEATS_PER_TIMEOUT = 3;
 
+type LedgerCode = [typeof Compose, typeof Logging];
+
 class StallGuardThread {
   readonly #data: GuardData;
   readonly #port: MessagePort;
@@ -27,6 +31,7 @@ class StallGuardThread {
   readonly #isOpenAhead: boolean;
   #row: WorkerBeat | null = null;
   #ledger: Ledger | null = null;
+  #code: Promise<LedgerCode> | null = null;
   readonly #watch: TurnWatch;
   #beatenMs = -Infinity;
   #beats = 0;
@@ -63,13 +68,21 @@ class StallGuardThread {
     }
   }
 
-  /** Loads the ledgers now: most guards never need one, and all that takes a tenth of a second of CPU. */
   async #open(): Promise<Ledger> {
     if (this.#ledger !== null) return this.#ledger;
-    const { openLedger } = await import("../compose.js");
-    const { silentLogger } = await import("../runtime/logger.js");
+    const [{ openLedger }, { silentLogger }] = await this.#load();
     this.#ledger ??= await openLedger(this.#data.store, { logger: silentLogger, create: false });
     return this.#ledger;
+  }
+
+  async #load(): Promise<LedgerCode> {
+    this.#code ??= Promise.all([import("../compose.js"), import("../runtime/logger.js")]);
+    try {
+      return await this.#code;
+    } catch (error) {
+      this.#code = null;
+      throw error;
+    }
   }
 
   #lookAgain(): void {
@@ -84,6 +97,9 @@ class StallGuardThread {
   }
 
   async #look(dueMs: number): Promise<void> {
+    // A tenth of a second of CPU that the start of a worker can do without. Not as late as when it is
+    // needed: an upgrade may have replaced the files by then.
+    await this.#load().catch(() => undefined);
     const nowMs = systemClock.monotonicMs();
     const turns = Atomics.load(this.#data.turns, 0);
     const { moved, heldUpMs } = this.#watch.look({ nowMs, dueMs, turns });

@@ -129,7 +129,7 @@ export interface SyncRequest {
   readonly input: unknown;
   readonly requestId?: string;
   /** Aborted when the caller goes away: the run is told to stop and its slot comes back. */
-  readonly signal?: AbortSignal;
+  readonly signal?: LeaveSignal;
 }
 
 export interface WaitOptions {
@@ -139,7 +139,10 @@ export interface WaitOptions {
   readonly signal?: LeaveSignal;
 }
 
-/** What a wait needs of an `AbortSignal`, which is one. Ten thousand of those are felt, in time and memory. */
+/**
+ * What a wait or a run needs of an `AbortSignal`, which is one; it adds one listener. Ten thousand of
+ * those are felt, in time and memory.
+ */
 export interface LeaveSignal {
   readonly aborted: boolean;
   addEventListener(type: "abort", listener: () => void): void;

@@ -124,6 +124,26 @@ describe("a batcher", () => {
     expect(await later).toBe(30);
   });
 
+  test("gives what one caller's answer sets off to that caller alone", async () => {
+    const { calls, send } = held();
+    const batcher = new Batcher(send, new VirtualClock());
+    const fault = new Error("can't take it");
+    const got: unknown[] = [];
+    for (const item of [1, 2, 3])
+      batcher.push({
+        item,
+        resolve: (result) => {
+          if (item === 2) throw fault;
+          got.push(result);
+        },
+        reject: (error) => got.push(error),
+      });
+    await settled();
+    calls[0]?.answer();
+    await settled();
+    expect(got).toEqual([10, fault, 30]);
+  });
+
   test("F1: has nobody wait for a ledger that did not answer those before", async () => {
     const { calls, send } = held();
     const clock = new VirtualClock();

@@ -44,10 +44,11 @@ const HUNG_MS = 1_000;
  */
 export const MAX_WAITING_LISTS = { ofItems: 200, ofWeight: 40 } as const;
 
-/** An item, and who gets its answer: one of the two is called, once. They must not throw. */
+/** An item, and who gets its answer: one of the two is called, once, unless `resolve` throws. `reject` must not. */
 export interface Waiting<Item, Result> {
   readonly item: Item;
   resolve(result: Result): void;
+  /** Also with what `resolve` threw: it is a fault of this one, and its mates have answers of their own. */
   reject(error: unknown): void;
 }
 
@@ -133,7 +134,7 @@ export class Batcher<Item, Result> {
         throw new Error(
           `a list of ${String(batch.length)} was answered with ${String(results.length)} results`,
         );
-      for (const [index, result] of results.entries()) batch[index]?.resolve(result);
+      for (const [index, result] of results.entries()) answer(batch[index], result);
     } catch (error) {
       const hung = isUnavailable(error) && this.#clock.monotonicMs() - startedMs >= HUNG_MS;
       const failed = hung ? batch.concat(this.#takeAll()) : batch;
@@ -174,6 +175,14 @@ export class Batcher<Item, Result> {
     this.#waiting = [];
     this.#waitingWeight = 0;
     return all;
+  }
+}
+
+function answer<Item, Result>(waiting: Waiting<Item, Result> | undefined, result: Result): void {
+  try {
+    waiting?.resolve(result);
+  } catch (error) {
+    waiting?.reject(error);
   }
 }
 

@@ -46,6 +46,8 @@ export class JobBuffer implements Holder {
     jobs.add(owned);
     owned.holder = this;
     this.#jobs.push(owned);
+    // A stray may have been asked to stop long ago.
+    if (owned.job.cancelRequestedAtMs !== null) owned.learn("cancelled");
   }
 
   take(): OwnedJob | undefined {

@@ -120,12 +120,12 @@ export class JobRun implements RunListener, SettleListener {
     const { owned } = this.#ports;
     if (settled === "unrecorded") owned.leave(this.#owned);
     else owned.remove(this.#owned);
+    this.#over(this);
     if (end === null || settled === "lost" || settled === "unrecorded") this.#warn(settled);
     else {
       const label = endLabel(end, settled);
       reportEnd(this.#ports, this.#owned, end, label, this.#attempt.runMs, this.#waitMs);
     }
-    this.#over(this);
   }
 
   #warn(settled: SettleOutcome): void {

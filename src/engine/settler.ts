@@ -187,6 +187,7 @@ class FirstTry implements Waiting<Settlement, Status | null> {
   readonly item: Settlement;
   readonly #listener: SettleListener;
   readonly #answers: Answers;
+  #isAnswered = false;
 
   constructor(item: Settlement, listener: SettleListener, answers: Answers) {
     this.item = item;
@@ -195,11 +196,14 @@ class FirstTry implements Waiting<Settlement, Status | null> {
   }
 
   resolve(status: Status | null): void {
+    this.#isAnswered = true;
     this.#answers.worked();
     this.#listener.onSettled(this.item.end, status ?? "lost");
   }
 
   reject(error: unknown): void {
+    // The end is on record; what failed is whoever was told of it.
+    if (this.#isAnswered) return;
     void this.#answers.failed(this.item, error, this.#listener);
   }
 }

@@ -69,11 +69,11 @@ export class Strays {
   async #stillUnknown(jobs: readonly Job[]): Promise<Job[]> {
     if (jobs.length === 0) return [];
     const seen = await this.#ports.ledger.get(jobs.map(({ jobId }) => jobId));
-    return jobs.filter((job, index) => {
-      const { status, workerId, attempt } = seen[index] ?? {};
-      if (status !== job.status || workerId !== job.workerId || attempt !== job.attempt)
+    return seen.filter((now, index): now is Job => {
+      const { status, workerId, attempt } = jobs[index] ?? {};
+      if (now?.status !== status || now?.workerId !== workerId || now?.attempt !== attempt)
         return false;
-      return !this.#ports.owned.has(job);
+      return now !== null && !this.#ports.owned.has(now);
     });
   }
 

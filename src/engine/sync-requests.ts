@@ -239,7 +239,7 @@ class SyncRun {
   }
 
   #gone(outcome: RunOutcome): void {
-    if (this.#attempt === null) return;
+    if (this.#attempt === null) throw new Error("a run had its outcome before it began");
     this.#ports.runTimes.add(this.#attempt.runMs);
     this.#stages?.gone();
     this.#finish(answerOf(outcome, this.#attempt.causes));

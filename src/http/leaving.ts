@@ -1,8 +1,8 @@
-/** The end of a long poll from outside: its client has gone, or the server closes. */
+/** The end of a request from outside: its client has gone, or the server closes. */
 import type { ServerResponse } from "node:http";
 import type { LeaveSignal } from "../engine/api.js";
 
-/** For one listener, which is all that a wait has. */
+/** For one listener, which is all that a wait or a run adds. */
 export class Leaving implements LeaveSignal {
   aborted = false;
   #listener: (() => void) | null = null;

@@ -14,7 +14,7 @@ import { FAULTS, JSON_TYPE, problemJson, type ErrorShape, type Problem } from ".
 /** A client that closed the connection before its answer: no standard status, but a count worth having (nginx's 499). */
 const CLIENT_GONE = 499;
 
-export interface More {
+export interface ReplyOptions {
   /** Left out: JSON. */
   readonly type?: string;
   /** Names and values in turn. */
@@ -22,7 +22,7 @@ export interface More {
 }
 
 export interface Replies {
-  answer(reply: FastifyReply, status: number, body: string | Buffer, more?: More): void;
+  answer(reply: FastifyReply, status: number, body: string | Buffer, options?: ReplyOptions): void;
   refuse(reply: FastifyReply, problem: Problem): void;
   /** Nobody listens any more: forgets the reply and counts it. */
   abandon(reply: FastifyReply): void;
@@ -46,7 +46,7 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
     { request, raw }: FastifyReply,
     status: number,
     body: string | Buffer,
-    { type = JSON_TYPE, headers = [] }: More = {},
+    { type = JSON_TYPE, headers = [] }: ReplyOptions = {},
   ): void {
     const { id, requestId } = request;
     const bytes = Buffer.byteLength(body);

@@ -102,8 +102,8 @@ export interface Ledger {
   /**
    * Calls `onChange` after each change of that job that others can see (state, owner, cancel
    * request, eviction), by whichever process, and after every gap in which one may have been
-   * missed. It carries no data: look again with `get`. Subscribe first, then look, unless `known` is the
-   * job as the caller has it: it hears of what differs. What a listener throws is dropped, and breaks nothing.
+   * missed. It carries no data: look again with `get`. Subscribe first, then look; who gives what he
+   * knows of it learns in another way of changes before (by a beat). What a listener throws is dropped.
    */
   watch(jobId: string, onChange: () => void, known?: Job): Unsubscribe;
 

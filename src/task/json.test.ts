@@ -100,6 +100,15 @@ describe("encodeJson", () => {
     expect(refusal(nested(MAX_JSON_DEPTH + 1))).toContain("nested deeper than 500 levels");
   });
 
+  it("looks at no more of a value than may be large enough", () => {
+    expect(refusal(new Array(2 ** 32 - 1))).toContain("larger than");
+  });
+
+  it("writes an array as it stands, whatever its iterator gives", () => {
+    const odd = Object.assign([Number.NaN], { [Symbol.iterator]: () => [1][Symbol.iterator]() });
+    expect(refusal(odd)).toContain("result.0 is NaN");
+  });
+
   it("refuses what is too large, by bytes, to the byte", () => {
     expect(encode("é".repeat(4), 10)).toBe('"éééé"');
     expect(refusal("é".repeat(4), 9)).toContain("result is larger than 9 bytes");

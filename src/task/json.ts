@@ -60,16 +60,21 @@ function isJson(value: unknown, maxBytes: number): boolean {
 function leftAfter(value: unknown, left: number, depth: number): number {
   if (typeof value === "string") return left - value.length - 2;
   if (value === null || typeof value === "boolean" || Number.isFinite(value)) return left - 1;
-  if (typeof value !== "object" || depth >= MAX_JSON_DEPTH || left < 0) return -1;
+  if (typeof value !== "object" || depth >= MAX_JSON_DEPTH) return -1;
   let after = left - 1;
   if (Array.isArray(value)) {
     if ("toJSON" in value) return -1;
-    for (const item of value) after = leftAfter(item, after, depth + 1);
+    // By index, as it is written, whatever its iterator would give.
+    for (let index = 0; index < value.length && after >= 0; index += 1)
+      after = leftAfter(value[index], after, depth + 1);
     return after;
   }
   if (Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return -1;
   const fields = value as Readonly<Record<string, unknown>>;
-  for (const key in fields) after = leftAfter(fields[key], after - key.length - 3, depth + 1);
+  for (const key in fields) {
+    if (after < 0) break;
+    after = leftAfter(fields[key], after - key.length - 3, depth + 1);
+  }
   return after;
 }
 

@@ -42,8 +42,8 @@ class InlineRunner implements Runner {
     return run;
   }
 
-  close(): Promise<void> {
-    return this.#running.empty();
+  async close(): Promise<void> {
+    while (this.#running.count > 0) await this.#running.empty();
   }
 
   readonly #begin = (): void => {
@@ -93,9 +93,15 @@ class InlineRun implements Run, TaskRun, ReportSink {
   }
 
   kill(): void {
+    const listener = this.#listener;
+    if (listener === null) return;
+    this.#listener = null;
     this.reports.mute();
-    this.#settle({ kind: "abandoned" });
     this.stop.ask("the run was given up");
+    queueMicrotask(() => {
+      this.#running.leave();
+      listener.onOutcome({ kind: "abandoned" });
+    });
   }
 
   progress(json: string): void {

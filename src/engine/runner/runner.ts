@@ -28,7 +28,7 @@ export interface RunReports {
 
 /** Whoever started a run. A call rather than a promise: for a tiny run, promises are what costs. */
 export interface RunListener extends RunReports {
-  /** The handler has gone, or was given up. Once, after all reports, and never within `start`. */
+  /** The handler has gone, or was given up. Once, after all reports, and never within `start` or `kill`. Must not throw. */
   onOutcome(outcome: RunOutcome): void;
 }
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { readObject, withoutRequestId } from "../body.js";
 import type { HttpContext } from "../context.js";
 import { refusalProblem } from "../errors.js";
-import { onHangUp } from "../hang-up.js";
+import { Leaving } from "../leaving.js";
 import type { Only } from "../paths.js";
 import { OPERATIONS } from "../operations.js";
 import type { Replies } from "../reply.js";
@@ -58,11 +58,10 @@ async function run(
   const input = withoutRequestId(read.body);
   // The body may be many megabytes, and is the task's from here on.
   request.body = undefined;
-  const hangUp = onHangUp(reply);
+  const signal = new Leaving(reply.raw);
   try {
-    const { signal } = hangUp.controller;
     const outcome = await context.engine.run({ task, input, requestId, signal });
-    if (hangUp.gone()) {
+    if (signal.isGone) {
       replies.abandon(reply);
       return;
     }
@@ -97,6 +96,6 @@ async function run(
         outcome satisfies never;
     }
   } finally {
-    hangUp.release();
+    signal.release();
   }
 }

@@ -91,8 +91,10 @@ const DUE_IN_GROUP = `FROM ${JOBS} WHERE ${from("claim")} AND task = g.task AND 
  * $1 worker_id, $2 tasks text[], $3 the limit, $4 channel, $5 prefix of the messages.
  * Where there are several groups, it first looks what would be taken over all of them, without locks,
  * which says how many each of them gives; then each gives as many, past those that other claims hold.
- * Answers the jobs with payloads, in no order. The counts change last, when the rows have been sent:
- * their lock is what claims share.
+ * What is taken is locked, and so it is what the UPDATE finds: ids, counts and messages come from there,
+ * and rows are written out once. A SELECT that nobody reads would never run: this is why the UPDATE asks
+ * whether `told` has rows. Answers the jobs with payloads, in no order. The counts change last, after
+ * the UPDATE: their lock is what claims share.
  */
 const CLAIM = `
   WITH RECURSIVE ${groupsOf("$2::text[]")}, quotas AS (
@@ -109,24 +111,24 @@ const CLAIM = `
     SELECT job.job_id FROM quotas g
     CROSS JOIN LATERAL (SELECT job_id ${DUE_IN_GROUP} AND attempt < max_attempts
       ORDER BY run_at, job_id LIMIT g.quota FOR UPDATE SKIP LOCKED) AS job
-  ), listed AS (SELECT count(*) AS n, array_agg(job_id) AS ids FROM taken), told AS (
+  ), all_taken AS (SELECT count(*) AS n, array_agg(job_id) AS ids FROM taken), told AS (
     SELECT pg_notify($4::text, $5::text || array_to_string(ids[at:at + ${String(IDS_PER_MESSAGE - 1)}], ','))
-    FROM listed, generate_series(1, n, ${String(IDS_PER_MESSAGE)}) AS at
+    FROM all_taken, generate_series(1, n, ${String(IDS_PER_MESSAGE)}) AS at
   ), counted AS (
     UPDATE ${COUNTS} SET queued = queued - n, running = running + n
-    FROM listed WHERE only_row = 1 AND n > 0
+    FROM all_taken WHERE only_row = 1 AND n > 0
   )
   UPDATE ${JOBS} j SET status = ${to("claim")}, worker_id = $1::text, attempt = attempt + 1,
     started_at = ${NOW}, last_heartbeat = ${NOW}, error_message = NULL
-  WHERE j.job_id = any((SELECT ids FROM listed)::text[]) AND (SELECT count(*) FROM told) >= 0
+  WHERE j.job_id = any((SELECT ids FROM all_taken)::text[]) AND (SELECT count(*) FROM told) >= 0
   RETURNING ${claimedColumns("j")}, j.payload_json`;
 
 const BACK = `s.event IN ('retry', 'release')`;
 
 /**
- * $1 job_id text[] (ascending, each once), $2 attempt int4[], $3 worker_id text[], $4 event text[],
- * each of the three with one for all where it is the same; $5 result_json text[], $6 error_message text[], $7 float8[] (a retry's pause in ms; when a release's
- * claim was made, ms since the epoch); $8 how many; $9 channel,
+ * $1 job_id text[] (ascending, each once); $2 attempt int4[], $3 worker_id text[], $4 event text[]: one
+ * alone, where it is the same for all; $5 result_json text[], $6 error_message text[], $7 float8[] (a
+ * retry's pause in ms; when a release's claim was made, ms since the epoch); $8 how many; $9 channel,
  * $10 messages text[], $11 error_message text[] as it is kept of an attempt that was not the last, where
  * that is another. Answers how many happened, and their statuses by id where not all of them
  * happened and led where their event leads.

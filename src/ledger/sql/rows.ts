@@ -93,8 +93,7 @@ export function rowReader({ number, time }: CellReader): {
   readonly toClaimedJob: (row: readonly Cell[], workerId: string) => Job;
   readonly toWorker: (row: readonly Cell[]) => WorkerRecord;
 } {
-  const numberOrNull = (cell: Cell | undefined): number | null =>
-    cell === null ? null : number(cell);
+  const numberOrNull = nullable(number);
   const timeOrNull = (cell: Cell | undefined): number | null => (cell === null ? null : time(cell));
   return {
     toJob: (row) => ({
@@ -140,10 +139,14 @@ export function rowReader({ number, time }: CellReader): {
   };
 }
 
+function nullable<T>(read: (cell: Cell | undefined) => T): (cell: Cell | undefined) => T | null {
+  return (cell) => (cell === null ? null : read(cell));
+}
+
 /** Reads CLAIMED_COLUMNS. */
 function claimedJobReader({ number, time }: CellReader) {
+  const numberOrNull = nullable(number);
   return (row: readonly Cell[], workerId: string): Job => {
-    const timeout = row[9] ?? null;
     const createdAtMs = time(row[10]);
     const startedAtMs = time(row[11]);
     return {
@@ -157,7 +160,7 @@ function claimedJobReader({ number, time }: CellReader) {
       runAtMs: row[6] === null ? createdAtMs : time(row[6]),
       attempt: number(row[7]),
       maxAttempts: number(row[8]),
-      timeoutMs: timeout === null ? null : number(timeout),
+      timeoutMs: numberOrNull(row[9]),
       createdAtMs,
       startedAtMs,
       finishedAtMs: null,

@@ -159,6 +159,32 @@ test("who has left hears nothing, also when it leaves during the telling", () =>
   expect(told).toEqual(["first"]);
 });
 
+test("who comes during the telling is not told, also when the last one has left", () => {
+  const watchers = watchersOf({});
+  const told: string[] = [];
+  watchers.watch("a", () => {
+    leaveLast();
+    watchers.watch("a", () => told.push("new"));
+  });
+  const leaveLast = watchers.watch("a", () => told.push("last"));
+  watchers.changed("a");
+  expect(told).toEqual([]);
+});
+
+test("an own change is told once, and what a look finds after it is no news", async () => {
+  const seen: Record<string, number> = { a: 1 };
+  const watchers = watchersOf(seen);
+  let told = 0;
+  watchers.watch("a", () => (told += 1), 1);
+  await watchers.look();
+  expect(told).toBe(0);
+  seen["a"] = 2;
+  watchers.changed("a");
+  watchers.saw("a", 2);
+  await watchers.look();
+  expect(told).toBe(1);
+});
+
 test("ten thousand that watch one job come and go in no time, and are called in their order", () => {
   const watchers = watchersOf({});
   const told: number[] = [];

@@ -44,23 +44,28 @@ class Listener {
   /** Null: has left. */
   call: (() => void) | null;
   previous: Listener | null;
+  /** Grows from one to the next. */
+  readonly place: number;
   /** Stays when it has left, for whoever is at it. */
   next: Listener | null = null;
 
-  constructor(call: () => void, previous: Listener | null) {
+  constructor(call: () => void, previous: Listener | null, place: number) {
     this.call = call;
     this.previous = previous;
+    this.place = place;
   }
 }
 
 class Listeners {
   first: Listener | null = null;
   #last: Listener | null = null;
+  #added = 0;
   /** Of a job, as `look` answers; undefined before the first look, which then tells in any case. */
   seen: Look | undefined = undefined;
 
   add(call: () => void): Listener {
-    const listener = new Listener(call, this.#last);
+    this.#added += 1;
+    const listener = new Listener(call, this.#last, this.#added);
     if (this.#last === null) this.first = listener;
     else this.#last.next = listener;
     this.#last = listener;
@@ -80,14 +85,14 @@ class Listeners {
 
   /** Those that are there now; one that is removed meanwhile is not called. */
   tell(): void {
-    const last = this.#last;
+    const lastPlace = this.#added;
     for (let listener = this.first; listener !== null; listener = listener.next) {
+      if (listener.place > lastPlace) return;
       try {
         listener.call?.();
       } catch {
         // See above: a listener's fault is its own.
       }
-      if (listener === last) return;
     }
   }
 }
@@ -96,7 +101,7 @@ export class Watchers {
   readonly #watched = new Map<string, Listeners>();
   #work = new Listeners();
   readonly #ports: WatchersPorts;
-  #looking = false;
+  #looking: Promise<boolean> | null = null;
   #lookAgain = false;
   #begun = false;
 
@@ -104,7 +109,7 @@ export class Watchers {
     this.#ports = ports;
   }
 
-  /** @param known what a look would have found when the caller last looked. */
+  /** @param known what a look would have found when the caller last looked: others have been told of it. */
   watch(jobId: string, call: () => void, known?: Look): Unsubscribe {
     let listeners = this.#watched.get(jobId);
     if (listeners === undefined) {
@@ -112,7 +117,7 @@ export class Watchers {
       this.#watched.set(jobId, listeners);
     }
     if (this.size > LOOK_CHUNK) this.#begin();
-    if (known !== undefined) this.saw(jobId, known);
+    if (known !== undefined) listeners.seen = known;
     const of = listeners;
     const listener = of.add(call);
     return () => {
@@ -138,8 +143,12 @@ export class Watchers {
     return [...this.#watched.keys()];
   }
 
+  /** By this process: all are told, and so the next look is the first that counts. */
   changed(jobId: string): void {
-    this.#watched.get(jobId)?.tell();
+    const watched = this.#watched.get(jobId);
+    if (watched === undefined) return;
+    watched.seen = undefined;
+    watched.tell();
   }
 
   /**
@@ -168,19 +177,27 @@ export class Watchers {
     this.#work = new Listeners();
   }
 
-  /** Looks at what has changed; a request during a look makes one more. */
-  async look(): Promise<void> {
+  /**
+   * Looks at what has changed; a request during a look makes one more.
+   * @returns whether all that is watched was looked at.
+   */
+  look(): Promise<boolean> {
     this.#lookAgain = true;
-    if (this.#looking) return;
-    this.#looking = true;
-    try {
-      while (this.#lookAgain) {
-        this.#lookAgain = false;
-        await this.lookAt(await this.#unclear());
-      }
-    } finally {
-      this.#looking = false;
+    this.#looking ??= this.#lookOn().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #lookOn(): Promise<boolean> {
+    let all = true;
+    while (this.#lookAgain) {
+      this.#lookAgain = false;
+      const jobIds = await this.#unclear();
+      all = jobIds === null;
+      await this.lookAt(jobIds ?? this.jobIds);
     }
+    return all;
   }
 
   /** Looks at these. */
@@ -200,12 +217,12 @@ export class Watchers {
     this.look().catch(() => undefined);
   }
 
-  /** Tells of what has ended or runs, and answers which jobs have to be looked at to know more. */
-  async #unclear(): Promise<string[]> {
+  /** Tells of what has ended or runs, and answers which jobs have to be looked at to know more; null: all. */
+  async #unclear(): Promise<string[] | null> {
     const { changes } = this.#ports;
-    if (changes === undefined || this.size <= LOOK_CHUNK) return this.jobIds;
+    if (changes === undefined || this.size <= LOOK_CHUNK) return null;
     const recent = await changes.recent(Math.min(MOST_RECENT, this.size));
-    if (recent === null) return this.jobIds;
+    if (recent === null) return null;
     for (const [jobId, look] of recent.ended) this.#found(jobId, look);
     const running = new Set<string>();
     for (const [jobId, look] of recent.running) {

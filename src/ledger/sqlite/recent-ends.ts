@@ -7,13 +7,13 @@
  * time, though, so a count of all ends that changes in the same transactions tells exactly how many
  * there are to be found. The index is read from its newest entry down, past those that are known,
  * until as many others were met. All are known above a floor; where that is reached first (a clock was
- * set back, something was forgotten meanwhile, someone wrote past the ledger), the answer is that it
- * can't be told, and what is known is read anew.
+ * set back, something was forgotten meanwhile, someone wrote past the ledger), or where fewer ends were
+ * counted than are there (a process of an older version ended jobs), the answer is that it can't be
+ * told, and what is known is read anew.
  */
 import { text } from "../sql/rows.js";
 import { integer } from "./rows.js";
 import type { Statements } from "./statements.js";
-import type { CountsNow } from "./transaction.js";
 
 /** Ends that are recorded late, after so many that came later, are still met. A few hundred kilobytes. */
 const KNOWN = 4_096;
@@ -39,13 +39,14 @@ export class RecentEnds {
    */
   since(
     run: Statements,
-    { ended, terminal }: Pick<CountsNow, "ended" | "terminal">,
+    { ended, terminal }: { readonly ended: number; readonly terminal: number },
     limit: number,
   ): { readonly rowids: number[]; readonly forgotten: boolean } | null {
     const count = ended - (this.#ended ?? Infinity);
-    const rowids = count >= 0 && count <= limit ? this.#find(run, count) : null;
-    if (rowids === null) this.#readAnew(run);
     const gone = ended - terminal;
+    const canTell = count >= 0 && count <= limit && gone >= this.#gone;
+    const rowids = canTell ? this.#find(run, count) : null;
+    if (rowids === null) this.#readAnew(run);
     const forgotten = gone !== this.#gone;
     this.#ended = ended;
     this.#gone = gone;
