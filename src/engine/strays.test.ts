@@ -43,6 +43,21 @@ describe("a claim whose answer was lost", () => {
     });
   });
 
+  test("a job that was to be cancelled meanwhile ends as cancelled, and never runs", async () => {
+    const { clock, ledger, line } = muted();
+    const task = new HeldTask("task");
+    await withRig({ clock, ledger, tasks: [task.options] }, async (rig) => {
+      line.mute = true;
+      const jobId = await submitted(rig, "task");
+      await clock.advance(500);
+      expect(await rig.engine.cancel(jobId)).toMatchObject({ kind: "requested" });
+      line.mute = false;
+      await clock.advance(2_000);
+      expect(task.calls).toHaveLength(0);
+      expect(await rig.engine.get(jobId)).toMatchObject({ status: "cancelled" });
+    });
+  });
+
   test("its jobs wait for slots as others do: what gets none goes back, its attempt not counted", async () => {
     const { clock, ledger, line } = muted();
     const task = new HeldTask("task");
