@@ -6,8 +6,8 @@ import { pause, until } from "../measure.js";
 import { figure, type Row } from "../row.js";
 
 const WORKERS = 4;
-/** Until what happens once at the start is over. */
-const SETTLE_MS = 3_000;
+/** Until what happens once at the start is over: a worker's stall guard loads its code after three seconds. */
+const SETTLE_MS = 10_000;
 /** As the server logs them: `NAME|LOG:  execute ...: select 1`. */
 const STATEMENT = /^([\w-]+)\|LOG: {2}(?:statement|execute [^:]*): /gm;
 
