@@ -33,7 +33,11 @@ export function shapeOf(url: string): ErrorShape {
   return /^\/(?:jobs|plans)(?:[/?#]|$)/.test(url) ? "job" : "envelope";
 }
 
-export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "metrics">): Replies {
+export function createReplies(
+  context: Pick<HttpContext, "clock" | "closing" | "metrics">,
+): Replies {
+  // `closing` is read when it matters.
+  const { clock, metrics } = context;
   function count(request: FastifyRequest, status: number): void {
     // Fastify's own request for an undecodable URL carries none of our decorations.
     const entry = request.entry ?? null;
@@ -64,7 +68,7 @@ export function createReplies({ clock, metrics }: Pick<HttpContext, "clock" | "m
     count(request, status);
     // Text that is ASCII leaves without being encoded.
     raw.end(body, bytes === body.length ? "latin1" : "utf8");
-    drainUnread(request.raw, clock);
+    drainUnread(request.raw, context);
   }
 
   return {

@@ -8,6 +8,7 @@ import { appOn, job, SETTINGS, WIRE_ID } from "../../test/http/scripted-engine.j
 import { VirtualClock } from "../../test/virtual-clock.js";
 import type { LeaveSignal } from "../engine/api.js";
 import type { Job } from "../job/job.js";
+import { turnEnd } from "../runtime/turn.js";
 
 const opened: { app: FastifyInstance; sockets: Socket[] }[] = [];
 afterEach(async () => {
@@ -197,6 +198,25 @@ describe("a body that goes on after the answer", () => {
     socket.end();
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+test("a server that closes ends the connection of a body that it would not take, once that has come", async () => {
+  const clock = new VirtualClock();
+  const { app, socket: connection } = await listening({}, {}, { clock });
+  const socket = await connection();
+  const head = "Host: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+  socket.write(`POST /nope HTTP/1.1\r\n${head}1\r\na\r\n`);
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1.1 404 /);
+  const ended = once(socket, "end");
+  const closed = app.close();
+  // Its hooks come first: then the server is closing.
+  while (app.server.listening) await turnEnd();
+  socket.write("0\r\n\r\n");
+  await ended;
+  socket.end();
+  await closed;
+  expect(clock.pendingTimers).toBe(0);
 });
 
 test("HEAD on a service path has no body", async () => {
