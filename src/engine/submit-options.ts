@@ -10,20 +10,8 @@ import {
 import type { InputIssue } from "../task/schema.js";
 import type { SubmitRequest } from "./api.js";
 
-/** Most submits come without any option. */
-const NONE: readonly InputIssue[] = [];
-
 /** @param nowMs wall time: what is due later than a year from now is a mistake. */
 export function optionIssues(request: SubmitRequest, nowMs: number): readonly InputIssue[] {
-  const { priority, maxAttempts, delayMs, runAtMs, timeoutMs, idempotencyKey } = request;
-  const isPlain =
-    priority === undefined &&
-    maxAttempts === undefined &&
-    delayMs === undefined &&
-    runAtMs === undefined &&
-    timeoutMs === undefined &&
-    idempotencyKey === undefined;
-  if (isPlain) return NONE;
   const issues: InputIssue[] = [];
   const check = (path: keyof SubmitRequest, least: number, most: number): void => {
     const value = request[path];
@@ -37,6 +25,7 @@ export function optionIssues(request: SubmitRequest, nowMs: number): readonly In
   check("delayMs", 0, MAX_DELAY_MS);
   check("runAtMs", 0, nowMs + MAX_DELAY_MS);
   check("timeoutMs", 1, MAX_TIMEOUT_MS);
+  const { delayMs, runAtMs, idempotencyKey } = request;
   if (delayMs !== undefined && runAtMs !== undefined)
     issues.push({ path: "runAtMs", message: "can't be given together with a delay" });
   const fault = idempotencyKey === undefined ? null : keyFault(idempotencyKey);

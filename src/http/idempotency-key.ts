@@ -10,8 +10,6 @@ export type ReadKey =
   | { readonly kind: "key"; readonly key: string | undefined }
   | { readonly kind: "refused"; readonly issue: Issue };
 
-const NO_KEY: ReadKey = { kind: "key", key: undefined };
-
 /** A quoted string of RFC 8941: printable ASCII, with `\"` and `\\` for the two. */
 const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 const PRINTABLE = /^[ -~]*$/;
@@ -21,7 +19,6 @@ const PRINTABLE = /^[ -~]*$/;
  * @param inBody undefined: not given.
  */
 export function readKey(headers: readonly string[], inBody: unknown): ReadKey {
-  if (headers.length === 0 && inBody === undefined) return NO_KEY;
   const [header, ...others] = headers;
   if (others.length > 0) return refused("Idempotency-Key", "was sent more than once");
   if (header !== undefined && !PRINTABLE.test(header))

@@ -40,14 +40,11 @@ export function readSubmission(
   const isBare = typeof body["task"] !== "string";
   const read = readKey(keyHeaders, isBare ? undefined : body["idempotency_key"]);
   if (read.kind === "refused") return refusedFor(read.issue);
-  const { key } = read;
+  const key = read.key === undefined ? {} : { idempotencyKey: read.key };
   if (isBare) {
     if (defaultTask !== null) {
-      const request = { task: defaultTask, input: withoutRequestId(body), requestId };
-      return {
-        kind: "submission",
-        request: key === undefined ? request : { ...request, idempotencyKey: key },
-      };
+      const request = { task: defaultTask, input: withoutRequestId(body), requestId, ...key };
+      return { kind: "submission", request };
     }
     return refused({
       fault: "invalid_input",
@@ -74,7 +71,7 @@ export function readSubmission(
       ...(runAtMs === undefined ? {} : { runAtMs: Math.max(0, runAtMs) }),
       ...(max_attempts === undefined ? {} : { maxAttempts: max_attempts }),
       ...(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms }),
-      ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...key,
     },
   };
 }

@@ -96,11 +96,9 @@ function submit(context: HttpContext, replies: Replies, defaultTask: string | nu
   };
 }
 
-const NO_KEYS: readonly string[] = [];
-
 /** Each time that it was sent: Node joins those of one name. */
 function keyHeaders({ headers, raw: { rawHeaders } }: FastifyRequest): readonly string[] {
-  if (headers["idempotency-key"] === undefined) return NO_KEYS;
+  if (headers["idempotency-key"] === undefined) return [];
   return rawHeaders.filter(
     (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "idempotency-key",
   );

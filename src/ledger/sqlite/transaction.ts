@@ -9,7 +9,7 @@ import { RecentEnds } from "./recent-ends.js";
 import { integer, toIso } from "./rows.js";
 import type { Statements } from "./statements.js";
 
-export interface CountsNow {
+interface CountsNow {
   queued: number;
   running: number;
   terminal: number;
