@@ -119,7 +119,9 @@ class JobtableEngine implements Engine {
     this.tasks = options.tasks;
     const runTimes = new CautiousAverage();
     const faults = new LedgerFaults(logger);
-    const looks = new Batcher<string, Job | null>((ids) => ledger.get(ids), clock);
+    const looks = new Batcher<string, Job | null>((ids) => ledger.get(ids), clock, {
+      overlap: options.isBusy,
+    });
     const shared = { ...options, faults, looks, runTimes };
     this.#faults = faults;
     this.#looks = looks;

@@ -36,8 +36,8 @@ export interface WatchersPorts {
 
 /** Half a millisecond at SQLite's thread, some ms at a PostgreSQL server. */
 export const LOOK_CHUNK = 500;
-/** So many rows take a few ms to be read and told; beyond them a look at all in chunks is kinder to others. */
-const MOST_RECENT = 4_096;
+/** So many rows keep the ledger for some 50 ms; beyond them a look at all in chunks is kinder to others. */
+const MOST_RECENT = 16_384;
 
 /** In a list of those of one job, in the order in which they came. */
 class Listener {
