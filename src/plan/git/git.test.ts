@@ -119,10 +119,11 @@ describe("git", () => {
     const work = git.run({ args: [], cwd, signal: abort.signal });
     const pid = Number(await readFile(pids, "utf8"));
     const reason = new Error("enough");
+    const ended = expect(work).rejects.toBe(reason);
     abort.abort(reason);
     expect(isRunning(pid)).toBe(true);
     await clock.advance(10_000);
-    await expect(work).rejects.toBe(reason);
+    await ended;
     expect(isRunning(pid)).toBe(false);
   });
 
