@@ -46,6 +46,15 @@ export interface Fault {
 export function explain(error: unknown, path: string): Fault {
   if (error instanceof LedgerError && isLedgerCode(error.code))
     return { failure: failure(error.code, error.message), ofStore: false, reopen: false };
+  if (lacksLibrary(error))
+    return {
+      failure: failure(
+        "ledger_unavailable",
+        `the ledger ${path}: better-sqlite3 was not installed for this Node.js (${process.version}): run \`npm rebuild better-sqlite3\` with it`,
+      ),
+      ofStore: true,
+      reopen: true,
+    };
   const sqliteCode = codeOf(error);
   const detail = error instanceof Error ? error.message : String(error);
   const primary = sqliteCode?.split("_")[1] ?? "";
@@ -76,6 +85,14 @@ function isLedgerCode(code: ErrorCode): code is LedgerCode {
 export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || !("code" in error)) return null;
   return typeof error.code === "string" && error.code.startsWith("SQLITE_") ? error.code : null;
+}
+
+/** Node.js was upgraded since, or the package's install script did not run. */
+function lacksLibrary(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { readonly code?: unknown };
+  // The second one has no code: it comes from better-sqlite3's search for its library.
+  return code === "ERR_DLOPEN_FAILED" || error.message.startsWith("Could not locate the bindings");
 }
 
 function hasHardlyAnyRoom(path: string): boolean {
