@@ -1,6 +1,6 @@
 /**
  * A proxy between a ledger and its server that behaves as badly as real ones: it refuses the settings
- * that a session begins with, passes no notifications on, or swallows everything for good while the
+ * that a session begins with, passes no notifications on, cuts off answers, or swallows everything for good while the
  * connections stay open. It speaks just enough of the protocol
  * (https://www.postgresql.org/docs/current/protocol-message-formats.html) to do so.
  */
@@ -15,6 +15,8 @@ export interface ProxyFaults {
   readonly swallowsWord?: string;
   /** Ends new connections at once. */
   readonly refusesConnections?: boolean;
+  /** A connection that runs this statement is cut as its answer comes: by then it has been committed. */
+  readonly cutsAnswerTo?: string;
 }
 
 const NOTIFICATION = "A".charCodeAt(0);
@@ -82,6 +84,7 @@ export class PostgresProxy {
     const server = connect(Number(this.#target.port), this.#target.hostname);
     // The server is ready once when the connection is made, and once after each statement.
     let unready = 1;
+    let isDoomed = false;
     this.underWay += 1;
     const count = (more: number): void => {
       unready += more;
@@ -108,7 +111,11 @@ export class PostgresProxy {
       const [tag] = message;
       if (tag === PARSE) this.preparedNames.add(textIn(message));
       // What is bound is run: the portal's name comes first, which is empty, then the statement's.
-      if (tag === BIND) this.#runs(textIn(message, 1));
+      if (tag === BIND) {
+        const { cutsAnswerTo } = this.faults;
+        isDoomed ||= cutsAnswerTo !== undefined && message.includes(cutsAnswerTo);
+        this.#runs(textIn(message, 1));
+      }
       if (tag === QUERY) this.#runs(textIn(message));
       if (tag === BIND || tag === QUERY) count(1);
     }, true);
@@ -116,6 +123,10 @@ export class PostgresProxy {
       if (message[0] === READY) count(-1);
       if (message[0] === NOTIFICATION) this.notifications += 1;
       if (this.faults.dropsNotifications === true && message[0] === NOTIFICATION) return;
+      if (isDoomed) {
+        if (message[0] === READY) client.destroy();
+        return;
+      }
       this.#pass(server, client, message);
     }, false);
     client.on("data", (data) => fromClient.add(data));

@@ -207,6 +207,38 @@ describe("connections that are cut", () => {
         expect((await next)?.status).toBe("succeeded");
       }),
   );
+
+  test.each(["settle", "cancel"] as const)(
+    "an answer to %s that is cut off after the commit: who watches in this process is told all the same",
+    { timeout: LIMIT_MS },
+    (verb) =>
+      withStore(async (h) => {
+        const proxy = await PostgresProxy.start(h.url);
+        const ledger = await open(proxy.url);
+        try {
+          const { jobId } = await acceptOne(ledger);
+          const { job } = await claimOne(ledger);
+          const told = new Bell();
+          ledger.watch(jobId, told.ring);
+          proxy.faults = { cutsAnswerTo: `jobtable_${verb}_` };
+          const change =
+            verb === "settle" ? settleOne(ledger, claimOf(job), SUCCEED) : ledger.cancel([jobId]);
+          await expect(change).rejects.toMatchObject({ code: "ledger_unavailable" });
+          proxy.faults = {};
+          const heard = told.heard();
+          await ledger.counts();
+          if (told.rings === 0) await heard;
+          expect(await look(ledger, jobId)).toMatchObject(
+            verb === "settle"
+              ? { status: "succeeded" }
+              : { cancelRequestedAtMs: expect.any(Number) as number },
+          );
+        } finally {
+          await ledger.close();
+          await proxy.stop();
+        }
+      }),
+  );
 });
 
 describe("a server that goes away", () => {

@@ -45,6 +45,9 @@ export interface Means {
 export class Changes {
   readonly #ports: ChangesPorts;
   readonly #elsewhere = newOrigin();
+  /** Of this process's changes: what comes back with it has been told as its answer arrived. */
+  #origin: string;
+  #inDoubt = false;
   readonly #watchers: Watchers;
   readonly #listener: Listener;
   readonly #workSignal: WorkSignal;
@@ -54,9 +57,10 @@ export class Changes {
 
   constructor(ports: ChangesPorts) {
     this.#ports = ports;
+    this.#origin = ports.origin;
     this.#watchers = new Watchers({ look: (jobIds) => this.#lookAt(jobIds) });
     this.#workSignal = new WorkSignal(ports.clock, () => {
-      this.#sending = this.#send(changesPrefix(ports.origin, true)).catch((error: unknown) => {
+      this.#sending = this.#send(changesPrefix(this.#origin, true)).catch((error: unknown) => {
         ports.logger.debug({ error: String(error) }, "could not tell others that there is work");
       });
     });
@@ -103,12 +107,12 @@ export class Changes {
 
   /** Channel and beginning of a statement's messages. @param work whether jobs may become claimable by it. */
   telling(work: boolean): [channel: string, prefix: string] {
-    return [this.#ports.channel, changesPrefix(this.#ports.origin, work)];
+    return [this.#ports.channel, changesPrefix(this.#origin, work)];
   }
 
   /** Channel and messages of a statement whose jobs are known before. */
   tellingOf(jobIds: readonly string[], work: boolean): [channel: string, messages: string[]] {
-    return [this.#ports.channel, changesMessages(this.#ports.origin, work, jobIds)];
+    return [this.#ports.channel, changesMessages(this.#origin, work, jobIds)];
   }
 
   /** Jobs were recorded. @param toldOthers whether the statement took the message along. */
@@ -121,6 +125,22 @@ export class Changes {
   made(jobIds: readonly string[], work: boolean): void {
     for (const jobId of jobIds) this.#watchers.changed(jobId);
     if (work) this.#watchers.work();
+  }
+
+  /**
+   * A call had no answer, but what it was to change may have happened, or happen yet. Its message comes
+   * as another process's from now on; if it came already, and was taken for told, a look will tell.
+   */
+  unanswered(): void {
+    this.#origin = newOrigin();
+    this.#inDoubt = true;
+  }
+
+  /** The ledger has answered a call. */
+  answered(): void {
+    if (!this.#inDoubt) return;
+    this.#inDoubt = false;
+    this.#watchers.all();
   }
 
   async close(): Promise<void> {
@@ -140,10 +160,9 @@ export class Changes {
     const received = readMessage(payload);
     if (received === null) return;
     const { origin, message } = received;
-    const own = origin === this.#ports.origin;
     if (message.kind === "probe") {
-      if (own) this.#listener.heardProbe(message.number);
-    } else if (!own) {
+      if (origin === this.#ports.origin) this.#listener.heardProbe(message.number);
+    } else if (origin !== this.#origin) {
       this.made(message.jobIds, message.work);
     }
   }

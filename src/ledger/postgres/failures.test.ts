@@ -51,7 +51,7 @@ describe("what a fault means", () => {
       false,
     );
     expect(
-      ["57P01", "08006", "EPIPE", "26000"].every((code) => breaksConnection(fault(code))),
+      ["57P01", "08006", "EPIPE", "26000", "25006"].every((code) => breaksConnection(fault(code))),
     ).toBe(true);
     expect(["23505", "40P01", "57014", "53100"].some((code) => breaksConnection(fault(code)))).toBe(
       false,

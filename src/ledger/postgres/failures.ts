@@ -86,10 +86,10 @@ export function isRefusedSetting(error: unknown): boolean {
   return REFUSED_SETTINGS.has(sqlState(error) ?? "");
 }
 
-/** Whether the connection can't be used again. */
+/** Whether the connection can't be used again. One that only allows reading leads to a server that is no primary any more. */
 export function breaksConnection(error: unknown): boolean {
   const state = sqlState(error);
-  return state === null || /^(08|57P|58|XX|26|42P05)/.test(state);
+  return state === null || /^(08|25006|57P|58|XX|26|42P05)/.test(state);
 }
 
 /** Which unique index refused a value, and what it says about it; null for other faults. */

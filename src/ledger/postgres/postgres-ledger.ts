@@ -215,10 +215,16 @@ class PostgresLedger implements Ledger {
   async #verb<T>(body: () => Promise<T>): Promise<T> {
     if (this.#closed)
       throw new LedgerError("ledger_closed", "the PostgreSQL ledger is closed: open a new one");
+    const { changes } = this.#means;
     const call = body();
     this.#underWay.add(call);
     try {
-      return await call;
+      const answer = await call;
+      changes.answered();
+      return answer;
+    } catch (error) {
+      if (error instanceof LedgerError) changes.unanswered();
+      throw error;
     } finally {
       this.#underWay.delete(call);
     }

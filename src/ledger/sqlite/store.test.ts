@@ -349,6 +349,21 @@ test("opening a file that is kept locked ends after one busy timeout", () => {
   stores.push(new Store(opening));
 });
 
+test("closing waits for nobody who reads, and so keeps nobody from writing", () => {
+  const patient = { path, nowMs: NOW_MS, clock: systemClock, busyTimeoutMs: 1_000_000 };
+  const store = new Store(patient);
+  const other = open();
+  const reader = new Database(path, { readonly: true });
+  try {
+    reader.exec("BEGIN; SELECT count(*) FROM async_jobs");
+    expect(run(store, submit(newId()))[0]?.failed).toBe(false);
+    store.close();
+    expect(run(other, submit(newId()))[0]?.failed).toBe(false);
+  } finally {
+    reader.close();
+  }
+});
+
 test("retention forgets a bounded number of bytes at once, whatever the chunk", () => {
   const store = open();
   const large = "é".repeat(16 * 1024 * 1024);

@@ -103,6 +103,8 @@ export class Store {
     this.#connection = undefined;
     if (db === undefined) return;
     try {
+      // It holds the write lock while it waits for readers: nobody else may have to wait for that.
+      db.pragma("busy_timeout = 0");
       db.pragma("wal_checkpoint(TRUNCATE)");
     } catch {
       // The log stays as long as it is; whoever opens next reads it.
