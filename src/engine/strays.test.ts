@@ -147,4 +147,31 @@ describe("a claim whose answer was lost", () => {
       expect(line.connection.calls.list).toBe(asked);
     });
   });
+
+  test("while no slot is free nothing is claimed, and the fault is not taken for mended", async () => {
+    const { clock, ledger, line } = muted();
+    const task = new HeldTask("task");
+    const settings = { maxWorkers: 2 };
+    await withRig({ clock, ledger, tasks: [task.options], settings }, async (rig) => {
+      await submitted(rig, "task");
+      await clock.advance(100);
+      line.connection.down = ["claim", "list"];
+      await submitted(rig, "task");
+      await clock.advance(100);
+      const run = rig.engine.run({ task: "task", input: 1 });
+      await clock.advance(100);
+      const { claim } = line.connection.calls;
+      const { list = 0 } = line.connection.calls;
+      await clock.advance(20_000);
+      expect(line.connection.calls.list).toBeGreaterThan(list);
+      expect(line.connection.calls.claim).toBe(claim);
+      expect(await rig.engine.ready()).toMatchObject({ ready: false });
+      line.connection.down = "none";
+      for (const call of task.calls) call.succeed("done");
+      await run;
+      await clock.advance(10_000);
+      expect(task.calls).toHaveLength(3);
+      task.call(2).succeed("done");
+    });
+  });
 });

@@ -192,8 +192,10 @@ export class Worker {
     let failed = false;
     try {
       const room = this.#strays.due ? limit - (await this.#takeInStrays()) : limit;
-      const claimed = await ledger.claim({ workerId, tasks: taskNames, limit: room });
-      faults.worked("claim");
+      // A claim of nothing asks the ledger nothing, and so says nothing about it.
+      const asks = room > 0;
+      const claimed = asks ? await ledger.claim({ workerId, tasks: taskNames, limit: room }) : [];
+      if (asks) faults.worked("claim");
       for (const job of claimed) this.#buffer.add(job);
       if (claimed.length >= room) this.#backlog = true;
     } catch (error) {

@@ -187,9 +187,11 @@ export class TaskWorker {
     this.#spent = true;
     this.#options.onGone();
     if (active === null) return;
-    if (active.killed) active.settle({ kind: "killed" });
+    // An end that only waited for the exit came before whoever killed it meanwhile.
+    if (active.ending !== null) active.settle(active.ending);
+    else if (active.killed) active.settle({ kind: "killed" });
     else if (!active.started && this.#runs > 1) active.settle({ kind: "unstarted" });
-    else active.settle(active.ending ?? failed("ThreadExit", this.#whyGone(code)));
+    else active.settle(failed("ThreadExit", this.#whyGone(code)));
   }
 
   #whyGone(code: number): string {
