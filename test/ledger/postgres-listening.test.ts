@@ -84,6 +84,21 @@ describe("a server that takes connections and answers nothing", () => {
     }));
 });
 
+test("a server that is silent holds up nobody who closes", { timeout: 12_000 }, () =>
+  withProxy(async (_, proxy) => {
+    const clock = new VirtualClock();
+    const ledger = await open(proxy, clock);
+    await until(() => proxy.underWay === 0);
+    proxy.swallow();
+    const call = expect(ledger.counts()).rejects.toMatchObject({ code: "ledger_unavailable" });
+    await until(() => proxy.underWay > 0);
+    const closed = ledger.close();
+    clock.advance(5_000);
+    await call;
+    await closed;
+  }),
+);
+
 describe("a change that was not heard", () => {
   test("before the first LISTEN that works: the gap is told", () =>
     withProxy(async (_, proxy) => {

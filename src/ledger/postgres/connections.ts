@@ -75,6 +75,7 @@ const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
 export class Connections {
   readonly #address: Address;
   readonly #pool: pg.Pool;
+  readonly #clients = new Set<pg.PoolClient>();
   /** Whether sessions have their settings and can keep prepared statements. */
   readonly #direct: { value: boolean };
 
@@ -93,7 +94,13 @@ export class Connections {
     };
     this.#pool.on("error", broken);
     // A connection that breaks while it is in use fails its statement, and says so here as well.
-    this.#pool.on("connect", (client) => client.on("error", broken));
+    this.#pool.on("connect", (client) => {
+      client.on("error", broken);
+      this.#clients.add(client);
+    });
+    this.#pool.on("remove", (client) => {
+      this.#clients.delete(client);
+    });
   }
 
   /**
@@ -168,6 +175,12 @@ export class Connections {
     } catch (error) {
       throw explain(error, this.label);
     }
+  }
+
+  /** Ends what waits for an answer: its call rejects. */
+  cut(): void {
+    // With a statement under way the driver does not wait for it.
+    for (const client of this.#clients) client.end().catch(() => undefined);
   }
 
   async close(): Promise<void> {

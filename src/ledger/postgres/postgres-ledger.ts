@@ -58,6 +58,9 @@ import { submit } from "./submitting.js";
 import { evict, expire, reject, rescue } from "./sweeping.js";
 import { within } from "./within.js";
 
+/** What is under way at close has this long to be answered; a server that is silent must not hold up a shutdown. */
+const CLOSE_LIMIT_MS = 5_000;
+
 export interface PostgresLedgerOptions {
   /** postgres://USER@HOST/DATABASE?schema=NAME; what libpq takes besides is passed on. */
   readonly url: string;
@@ -97,6 +100,7 @@ class PostgresLedger implements Ledger {
   readonly kind = "postgres";
   readonly plans: PlanRecords;
   readonly #connections: Connections;
+  readonly #clock: Clock;
   readonly #means: Means;
   readonly within: Within;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -105,6 +109,7 @@ class PostgresLedger implements Ledger {
 
   constructor(connections: Connections, address: Address, options: PostgresLedgerOptions) {
     this.#connections = connections;
+    this.#clock = options.clock;
     const run = session(connections, address.schema);
     const changes = new Changes({
       ...options,
@@ -207,9 +212,16 @@ class PostgresLedger implements Ledger {
   }
 
   async #close(): Promise<void> {
-    await Promise.allSettled(this.#underWay);
-    await this.#means.changes.close();
-    await this.#connections.close();
+    const cancelLimit = this.#clock.timer(CLOSE_LIMIT_MS, () => {
+      this.#connections.cut();
+    });
+    try {
+      await Promise.allSettled(this.#underWay);
+      await this.#means.changes.close();
+      await this.#connections.close();
+    } finally {
+      cancelLimit();
+    }
   }
 
   async #verb<T>(body: () => Promise<T>): Promise<T> {
