@@ -88,6 +88,7 @@ test("a server that is silent holds up nobody who closes", { timeout: 12_000 }, 
   withProxy(async (_, proxy) => {
     const clock = new VirtualClock();
     const ledger = await open(proxy, clock);
+    await ledger.counts();
     await until(() => proxy.underWay === 0);
     proxy.swallow();
     const call = expect(ledger.counts()).rejects.toMatchObject({ code: "ledger_unavailable" });
