@@ -242,6 +242,8 @@ describe("the token", () => {
       ["PATCH", "/jobs", "job"],
       ["POST", SYNC, "envelope"],
       ["GET", "/nope", "envelope"],
+      ["GET", "/jobs/%ff", "job"],
+      ["POST", "/tasks/%ff", "envelope"],
     ] as const) {
       const reply = await app.inject({
         method,

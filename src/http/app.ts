@@ -144,6 +144,7 @@ function createServer(
   replies: Replies,
   newRequestId: () => string,
 ): FastifyInstance {
+  const isAuthorized = tokenCheck(context.settings.authToken);
   const app = fastify({
     logger: false,
     bodyLimit: context.settings.requestSizeLimitBytes,
@@ -156,9 +157,10 @@ function createServer(
     routerOptions: { maxParamLength: MAX_PARAM_CHARS, querystringParser: parseQuery },
     genReqId: (request) => requestIdFrom(request.headers["x-request-id"], newRequestId),
     clientErrorHandler: malformedHandler(newRequestId, context.metrics),
-    frameworkErrors: (_error, _request, reply) => {
+    frameworkErrors: (_error, { headers }, reply) => {
       // Percent-encoding that decodes to nothing, or a parameter beyond any name: no such path.
-      replies.refuse(reply, { fault: "not_found" });
+      const fault = isAuthorized(headers.authorization) ? "not_found" : "unauthorized";
+      replies.refuse(reply, { fault });
     },
   });
   // An expectation that nobody can meet may be ignored (RFC 9110, 10.1.1); Node's own 417 has no body.
